@@ -1,0 +1,18 @@
+# troupe_check_headers(TARGET HEADERS_ROOT link...) compiles every public header below
+# HEADERS_ROOT alone, so that none leans on what another file happened to include before it.
+function(troupe_check_headers target root)
+  file(GLOB_RECURSE headers RELATIVE ${root} CONFIGURE_DEPENDS ${root}/*.hpp)
+  set(sources)
+  foreach(header IN LISTS headers)
+    string(MAKE_C_IDENTIFIER ${header} stem)
+    set(source ${CMAKE_CURRENT_BINARY_DIR}/check_headers/${stem}.cpp)
+    file(CONFIGURE OUTPUT ${source} CONTENT "#include \"${header}\"  // IWYU pragma: keep\n" @ONLY)
+    list(APPEND sources ${source})
+  endforeach()
+  add_library(${target} OBJECT EXCLUDE_FROM_ALL ${sources})
+  target_link_libraries(${target} PRIVATE ${ARGN})
+  if(NOT TARGET check_headers)
+    add_custom_target(check_headers)
+  endif()
+  add_dependencies(check_headers ${target})
+endfunction()

@@ -1,0 +1,28 @@
+# Finds the C++ Actor Framework, whose Debian package ships no CMake configuration.
+# Components: core, io. Defines the imported targets CAF::core and CAF::io.
+find_path(CAF_INCLUDE_DIR caf/config.hpp)
+if(CAF_INCLUDE_DIR)
+  file(STRINGS ${CAF_INCLUDE_DIR}/caf/config.hpp _caf_version REGEX "^#define CAF_VERSION [0-9]+")
+  string(REGEX REPLACE ".*CAF_VERSION ([0-9]+).*" "\\1" _caf_version "${_caf_version}")
+  math(EXPR _caf_major "${_caf_version} / 10000")
+  math(EXPR _caf_minor "(${_caf_version} / 100) % 100")
+  math(EXPR _caf_patch "${_caf_version} % 100")
+  set(CAF_VERSION ${_caf_major}.${_caf_minor}.${_caf_patch})
+endif()
+set(_caf_libraries)
+foreach(_component IN LISTS CAF_FIND_COMPONENTS)
+  find_library(CAF_${_component}_LIBRARY caf_${_component})
+  list(APPEND _caf_libraries CAF_${_component}_LIBRARY)
+  if(CAF_INCLUDE_DIR AND CAF_${_component}_LIBRARY AND NOT TARGET CAF::${_component})
+    add_library(CAF::${_component} UNKNOWN IMPORTED)
+    set_target_properties(CAF::${_component} PROPERTIES
+      IMPORTED_LOCATION ${CAF_${_component}_LIBRARY}
+      INTERFACE_INCLUDE_DIRECTORIES ${CAF_INCLUDE_DIR})
+  endif()
+endforeach()
+if(TARGET CAF::core AND TARGET CAF::io)
+  set_property(TARGET CAF::io PROPERTY INTERFACE_LINK_LIBRARIES CAF::core)
+endif()
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(CAF REQUIRED_VARS CAF_INCLUDE_DIR ${_caf_libraries} VERSION_VAR CAF_VERSION)
+mark_as_advanced(CAF_INCLUDE_DIR ${_caf_libraries})

@@ -1,0 +1,136 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "troupe/api.hpp"
+#include "troupe/model_parallel/host_tensor.hpp"
+#include "troupe/model_parallel/v1/plan.pb.h"
+#include "troupe/result.hpp"
+
+namespace troupe::mp {
+
+/// A micro-batch in an executor's eyes.
+struct MicroBatch {
+  v1::Key::Kind kind = v1::Key::KIND_TRAIN;
+  std::uint64_t step = 0;
+  std::uint32_t index = 0;          ///< within the step
+  std::uint32_t samples = 0;
+  std::uint64_t first_sample = 0;   ///< index of its first sample in the epoch: keys randomness
+  double weight = 1;                ///< its share of the whole batch's samples
+};
+
+/// Called exactly once, on any thread.
+template <class T>
+using Completion = std::function<void(Result<T>)>;
+
+struct ForwardTask {
+  MicroBatch micro_batch;
+  /// One value for each `inbound` of the StageConfig, in that order.
+  std::vector<Value> inputs;
+};
+
+struct LossValue {
+  double loss = 0;              ///< mean over the micro-batch's samples
+  std::uint32_t correct = 0;    ///< samples classified correctly; 0 when that means nothing
+};
+
+struct ForwardOutcome {
+  /// One value for each `outbound` of the StageConfig, in that order.
+  std::vector<Value> outputs;
+  /// Set by the stage that holds the loss layer, when targets were given.
+  bool has_loss = false;
+  LossValue loss;
+  std::uint64_t live_bytes = 0;  ///< activation bytes the executor holds for this micro-batch
+};
+
+struct BackwardTask {
+  MicroBatch micro_batch;
+  /// One gradient for each `outbound`, in that order; `absent` where there is none. Gradients of
+  /// several readers are already added in reader order.
+  std::vector<Value> output_gradients;
+};
+
+struct BackwardOutcome {
+  /// One gradient for each `inbound`, in that order; `absent` where the value needs none.
+  std::vector<Value> input_gradients;
+};
+
+struct GradientSummary {
+  /// Squared 2-norm of each parameter's accumulated gradient, summed in double, in layer order.
+  std::vector<double> squared_norms;
+  bool finite = true;
+};
+
+struct StepUpdate {
+  bool skip = false;
+  double lr = 0;
+  double scale = 1;  ///< factor on every gradient before the optimizer sees it
+};
+
+/// A tensor of a stage's state with the name it has in files.
+struct NamedTensor {
+  std::string name;
+  HostTensor tensor;
+  bool buffer = false;
+};
+
+/// Computes the layers of one stage. The interface is asynchronous, so that device queues fit
+/// behind it: a call may return before its completion has run.
+///
+/// Thread: all calls come from one thread; completions may run on any. Calls complete in the
+/// order in which they were made. After an error the executor only accepts `discard_all`.
+///
+/// Exactness: at every layer boundary, also between layers of this stage, values are detached and
+/// brought to row-major order, so that results do not depend on where a model is cut. Parameter
+/// gradients accumulate in the order of the backward calls. [life:4]
+class TROUPE_API StageExecutor {
+ public:
+  virtual ~StageExecutor();
+
+  /// Creates the layers and their parameters; random initial values are keyed by
+  /// (config.seed, parameter name). Called once, first.
+  virtual Result<void> initialise(const v1::StageConfig& config) = 0;
+
+  /// Runs the layers in order. For KIND_TRAIN the inputs and outputs of each layer are kept until
+  /// `backward` of the same micro-batch has completed; otherwise nothing is kept.
+  virtual void forward(ForwardTask task, Completion<ForwardOutcome> done) = 0;
+
+  /// Runs the layers backwards, adds to the parameters' gradients and forgets the micro-batch.
+  /// On the stage with the loss layer the backward starts from the loss, scaled by the
+  /// micro-batch's weight.
+  virtual void backward(BackwardTask task, Completion<BackwardOutcome> done) = 0;
+
+  /// Norms of the gradients accumulated since the last `update`.
+  virtual void summarise_gradients(Completion<GradientSummary> done) = 0;
+
+  /// Applies the optimizer, or not (`skip`), and clears the gradients.
+  virtual void update(StepUpdate update, Completion<void> done) = 0;
+
+  /// Copies of all parameters, then all buffers, in layer order.
+  virtual void export_state(Completion<std::vector<NamedTensor>> done) = 0;
+
+  /// Replaces parameters and buffers by name. Names that the stage does not have, and shapes that
+  /// do not fit, are errors naming the tensor; names that are missing keep their value.
+  virtual void import_state(std::vector<NamedTensor> tensors, Completion<void> done) = 0;
+
+  /// Forgets every micro-batch and gradient (abort of a step).
+  virtual void discard_all() = 0;
+};
+
+/// Creates an executor for a device name ("cpu", "cuda:0", "fake", "fake-device"); a device that
+/// does not exist is an error that lists those that do. For real devices the library
+/// `troupe_mp_libtorch.so` in `plugin_directory` is loaded on first use.
+TROUPE_API Result<std::unique_ptr<StageExecutor>> create_executor(
+    const std::string& device, const std::string& plugin_directory);
+
+/// Entry function of the executor library: `extern "C" troupe_mp_executors()`.
+struct ExecutorLibrary {
+  std::uint32_t abi_version;  ///< plugin_abi_version
+  Result<std::unique_ptr<StageExecutor>> (*create)(const std::string& device);
+};
+
+}  // namespace troupe::mp

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "troupe/api.hpp"
+#include "troupe/model_parallel/host_tensor.hpp"
+#include "troupe/model_parallel/v1/model.pb.h"
+#include "troupe/model_parallel/v1/train_job.pb.h"
+#include "troupe/result.hpp"
+#include "troupe/session.hpp"
+
+namespace troupe::mp {
+
+/// What a C++ program needs to say to spread a model over the nodes of a session.
+struct PipelineOptions {
+  v1::Model model;
+  std::vector<v1::Stage> stages;
+  v1::Optimizer optimizer;
+  v1::Schedule schedule = v1::SCHEDULE_GPIPE;  ///< forward and backward are separate calls here
+  v1::Precision precision = v1::PRECISION_FLOAT32;
+  std::uint64_t seed = 0;
+  double clip_grad_norm = 0;
+};
+
+/// A model spread over nodes, driven call by call: forward, the caller's own loss, backward, step.
+/// All calls block and come from one thread; after an error only the destructor may follow.
+class TROUPE_API Pipeline {
+ public:
+  virtual ~Pipeline();
+
+  /// Runs `inputs` (first dimension: samples) through all stages in training mode, cut into
+  /// micro-batches of `micro_batch_size`; returns the last layer's outputs, rows in input order.
+  virtual Result<HostTensor> forward(const HostTensor& inputs,
+                                     std::uint32_t micro_batch_size) = 0;
+
+  /// Sends the gradient of the caller's loss with respect to the outputs of the last `forward`
+  /// back through the stages; parameter gradients accumulate over calls until `step`.
+  virtual Result<void> backward(const HostTensor& output_gradient) = 0;
+
+  /// Applies the optimizer on all stages or on none; returns the global gradient norm.
+  virtual Result<double> step() = 0;
+
+  /// Forward only, evaluation mode.
+  virtual Result<HostTensor> predict(const HostTensor& inputs,
+                                     std::uint32_t micro_batch_size) = 0;
+
+  /// All parameters and buffers, gathered from the stages.
+  virtual Result<TensorMap> state() = 0;
+
+  /// Replaces parameters and buffers by name; every name must exist.
+  virtual Result<void> load_state(const TensorMap& tensors) = 0;
+};
+
+/// Spawns the stages on the session's nodes and the pipeline and optimizer actors in this
+/// process.
+TROUPE_API Result<std::unique_ptr<Pipeline>> spawn_pipeline(JobSession& session,
+                                                            const PipelineOptions& options);
+
+}  // namespace troupe::mp

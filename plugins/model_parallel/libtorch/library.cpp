@@ -1,0 +1,1 @@
+#include "troupe/model_parallel/executor.hpp"
