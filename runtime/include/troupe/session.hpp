@@ -12,6 +12,7 @@
 #include <google/protobuf/message.h>
 
 #include "troupe/api.hpp"
+#include "troupe/console.hpp"
 #include "troupe/mailer.hpp"
 #include "troupe/plugin.hpp"
 #include "troupe/result.hpp"
@@ -66,6 +67,8 @@ class TROUPE_API JobSession {
 
   /// The output directory, created on the first call.
   virtual Result<std::filesystem::path> out_directory() = 0;
+
+  virtual Console& console() = 0;
 
   /// Appends one JSON object (a line without line break) to events.jsonl.
   virtual void record_event(const std::string& json) = 0;

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "troupe/model_parallel/host_tensor.hpp"
+#include "troupe/model_parallel/v1/model.pb.h"
+
+namespace troupe::mp {
+
+/// Counter-based random numbers: Philox4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy
+/// as 1, 2, 3", SC 2011). A number depends only on key and counter, never on what was drawn
+/// before, so that it is the same wherever and in whatever order it is computed.
+std::array<std::uint32_t, 4> philox(std::uint64_t key, std::uint64_t counter_low,
+                                    std::uint64_t counter_high);
+
+/// The key of a named stream: (seed, name), mixed.
+std::uint64_t stream_key(std::uint64_t seed, std::string_view name);
+
+/// Element i is drawn at counter i: uniform on [0, 1), 53 bits.
+double uniform_at(std::uint64_t key, std::uint64_t index);
+
+/// Standard normal, by the Box-Muller transform.
+double normal_at(std::uint64_t key, std::uint64_t index);
+
+/// A permutation of [0, n) (Fisher-Yates), the order of an epoch.
+std::vector<std::uint64_t> permutation(std::uint64_t key, std::uint64_t n);
+
+/// The initial tensor of a parameter, keyed by (seed, parameter name); computed in double and
+/// rounded to `dtype` (int64 for integer buffers).
+HostTensor initial_tensor(const v1::Parameter& parameter, std::uint64_t seed, v1::DType dtype);
+
+}  // namespace troupe::mp

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "troupe/model_parallel/host_tensor.hpp"
+#include "troupe/model_parallel/v1/train_job.pb.h"
+#include "troupe/result.hpp"
+
+namespace troupe::mp {
+
+/// One batch: named fields whose first dimension counts the samples ("inputs", "targets").
+struct Batch {
+  std::uint64_t first_sample = 0;  ///< position of its first sample in the epoch's order
+  std::uint32_t samples = 0;
+  TensorMap fields;
+};
+
+/// A data set, as a pure function of (seed, epoch, batch index): the same call gives the same
+/// bytes, whatever was asked before. Not thread-safe; owned by the data actor.
+class DataSource {
+ public:
+  virtual ~DataSource();
+
+  /// Samples in an epoch; 0 when endless.
+  virtual std::uint64_t samples() const = 0;
+
+  /// Batch `index` of `epoch`; the last one of an epoch may be smaller.
+  virtual Result<Batch> batch(std::uint64_t epoch, std::uint64_t index,
+                              std::uint32_t batch_size) = 0;
+};
+
+struct DataOptions {
+  std::uint64_t seed = 0;
+  v1::DType dtype = v1::DTYPE_FLOAT32;  ///< of floating-point fields: the job's precision
+  bool need_targets = true;
+  v1::Loss loss;                        ///< MSE wants floating targets, cross-entropy int64
+};
+
+/// Opens the files, checks headers and sizes; reads no more than that. Errors name the file.
+Result<std::unique_ptr<DataSource>> open_data(const v1::Data& data, const DataOptions& options);
+
+}  // namespace troupe::mp
