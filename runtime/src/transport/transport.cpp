@@ -1,0 +1,7 @@
+#include "transport/transport.hpp"
+
+namespace troupe {
+
+Transport::~Transport() = default;
+
+}  // namespace troupe
