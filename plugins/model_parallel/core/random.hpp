@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "troupe/model_parallel/host_tensor.hpp"
 #include "troupe/model_parallel/v1/model.pb.h"
@@ -21,14 +22,23 @@ std::uint64_t stream_key(std::uint64_t seed, std::string_view name);
 /// Element i is drawn at counter i: uniform on [0, 1), 53 bits.
 double uniform_at(std::uint64_t key, std::uint64_t index);
 
-/// Standard normal, by the Box-Muller transform.
+/// Standard normal, by the Box-Muller transform; elements 2i and 2i + 1 share counter i.
 double normal_at(std::uint64_t key, std::uint64_t index);
+
+/// Elements [first, first + count) of the same stream: the bits of `normal_at`, at half the cost;
+/// rounded from double for float.
+void fill_normal(std::uint64_t key, std::uint64_t first, std::uint64_t count, float* out);
+void fill_normal(std::uint64_t key, std::uint64_t first, std::uint64_t count, double* out);
+
+/// Uniform on the integers [0, n); n > 0.
+std::uint64_t index_at(std::uint64_t key, std::uint64_t index, std::uint64_t n);
 
 /// A permutation of [0, n) (Fisher-Yates), the order of an epoch.
 std::vector<std::uint64_t> permutation(std::uint64_t key, std::uint64_t n);
 
 /// The initial tensor of a parameter, keyed by (seed, parameter name); computed in double and
-/// rounded to `dtype` (int64 for integer buffers).
+/// rounded to `dtype`, which is float32 or float64 (int64 for integer buffers). Without `init`: zeros.
+/// The parameter's shape must have passed `element_count`.
 HostTensor initial_tensor(const v1::Parameter& parameter, std::uint64_t seed, v1::DType dtype);
 
 }  // namespace troupe::mp
