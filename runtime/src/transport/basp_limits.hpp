@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include <caf/actor.hpp>
@@ -10,6 +11,7 @@
 #include <caf/actor_system_config.hpp>
 #include <caf/io/middleman_actor.hpp>
 
+#include "transport/dial.hpp"
 #include "troupe/api.hpp"
 #include "troupe/result.hpp"
 
@@ -56,7 +58,11 @@ class TROUPE_API BaspNetwork {
                              std::chrono::milliseconds timeout);
 
  private:
+  Result<caf::actor> handshake(const std::string& where, const DialedSockets::Key& address,
+                               std::chrono::milliseconds timeout);
+
   caf::actor_system& system_;
+  std::shared_ptr<DialedSockets> dialed_;
   caf::io::middleman_actor middleman_;
 };
 
