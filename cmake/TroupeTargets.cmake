@@ -95,3 +95,11 @@ function(troupe_library_pair name)
       $<TARGET_PROPERTY:${arg_PROTO},INTERFACE_COMPILE_DEFINITIONS>)
   endforeach()
 endfunction()
+
+# troupe_add_plugin_manifest(TARGET PACKAGES...) writes `<library>.plugin` beside the library: the
+# protobuf packages that the plugin owns, by which the loader finds it without loading it.
+function(troupe_add_plugin_manifest target)
+  list(JOIN ARGN "\n" packages)
+  file(GENERATE OUTPUT $<TARGET_FILE_DIR:${target}>/$<TARGET_FILE_BASE_NAME:${target}>.plugin
+    CONTENT "${packages}\n" TARGET ${target})
+endfunction()

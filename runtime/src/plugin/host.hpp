@@ -31,6 +31,16 @@ class TROUPE_API PluginHost {
   /// Loads the plugin that owns the package of this message (full name or type URL).
   Result<void> load_for_type(const std::string& type);
 
+  /// Loads the plugin that owns this protobuf package.
+  Result<void> load_for_package(const std::string& package);
+
+  /// The package, among those of the manifests, that a message (full name or type URL) belongs
+  /// to. Loads nothing; unknown ones are errors that list the known packages.
+  Result<std::string> package_of(const std::string& type) const;
+
+  /// Full names of the messages that loaded plugins run as jobs.
+  std::vector<std::string> job_types() const;
+
   /// Names of the plugins found in the directories and whether they are loaded.
   std::vector<std::pair<std::string, bool>> list() const;
 
@@ -39,8 +49,8 @@ class TROUPE_API PluginHost {
   Result<caf::actor> create_actor(const std::string& factory, ActorContext& context,
                                   const google::protobuf::Any& config);
 
-  Result<std::unique_ptr<JobRunner>> create_job_runner(
-      const runtime::v1::Job& job, std::shared_ptr<const ConfigSource> source);
+  Result<std::unique_ptr<JobRunner>> create_job_runner(const runtime::v1::Job& job,
+                                                       std::shared_ptr<const ConfigSource> source);
 
  private:
   class Impl;

@@ -1,0 +1,113 @@
+#include "config/rules.hpp"
+
+#include <cctype>
+#include <cstdlib>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "config/field_path.hpp"
+#include "troupe/address.hpp"
+#include "troupe/runtime/v1/options.pb.h"
+
+namespace troupe {
+namespace {
+
+namespace pb = google::protobuf;
+namespace v1 = runtime::v1;
+using Locate = std::function<std::string(const std::string& path)>;
+
+/// Names become parts of file names, addresses and log lines.
+Result<void> check_name(const std::string& name, const std::string& path, const Locate& locate) {
+  for (const char c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.') continue;
+    return bad_input(locate(path),
+                     fmt::format("{} \"{}\" has a character that names cannot have", path, name),
+                     "use letters, digits, '-', '_' and '.'");
+  }
+  if (name.front() == '.')
+    return bad_input(locate(path), fmt::format("{} \"{}\" begins with a dot", path, name));
+  return {};
+}
+
+/// `HOST:PORT`, an IPv6 host in brackets.
+bool is_address(const std::string& address) {
+  const auto colon = address.rfind(':');
+  if (colon == std::string::npos || colon == 0) return false;
+  const auto host = address.substr(0, colon);
+  const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  if (!bracketed && host.find_first_of(":[]") != std::string::npos) return false;
+  if (host.find_first_of(" \t/") != std::string::npos) return false;
+  const auto port = index_number(address.substr(colon + 1));
+  return port && *port >= 1 && *port <= 65535;
+}
+
+Result<void> check_job_nodes(const v1::Job& job, const Locate& locate) {
+  std::map<std::string, int> first;
+  for (int i = 0; i < job.nodes_size(); ++i) {
+    const auto& node = job.nodes(i);
+    const auto path = fmt::format("nodes[{}].", i);
+    TROUPE_TRY(check_name(node.name(), path + "name", locate));
+    if (node.name() == driver_node)
+      return bad_input(locate(path + "name"),
+                       fmt::format("\"{}\" is the name of the job's own process", driver_node),
+                       "give the node another name");
+    const auto [earlier, is_new] = first.emplace(node.name(), i);
+    if (!is_new)
+      return bad_input(locate(path + "name"),
+                       fmt::format("nodes[{}] is called \"{}\" too", earlier->second, node.name()),
+                       "give each node a name of its own");
+    if (!node.address().empty() && !is_address(node.address()))
+      return bad_input(locate(path + "address"),
+                       fmt::format("\"{}\" is not HOST:PORT", node.address()),
+                       "write it like 192.0.2.7:7856 or [2001:db8::7]:7856");
+  }
+  return {};
+}
+
+/// A number as it is written, or as its `default_text` says.
+double effective(const pb::Message& message, const char* name) {
+  const auto& field = *message.GetDescriptor()->FindFieldByName(name);
+  const double written = message.GetReflection()->GetDouble(message, &field);
+  if (written != 0) return written;
+  return std::strtod(field.options().GetExtension(v1::default_text).c_str(), nullptr);
+}
+
+Result<void> check_heartbeat(const v1::Heartbeat& heartbeat, const Locate& locate) {
+  const double interval = effective(heartbeat, "interval_seconds");
+  const double timeout = effective(heartbeat, "timeout_seconds");
+  if (timeout > interval) return {};
+  const auto* path =
+      heartbeat.timeout_seconds() != 0 ? "heartbeat.timeout_seconds" : "heartbeat.interval_seconds";
+  return bad_input(
+      locate(path),
+      fmt::format("heartbeat.timeout_seconds is {}, not more than interval_seconds, {}", timeout,
+                  interval),
+      "allow at least two intervals");
+}
+
+Result<void> check_links(const v1::LinkLimits& links, const Locate& locate) {
+  if (links.chunk_bytes() == 0 || links.chunk_budget_bytes() == 0 ||
+      links.chunk_bytes() <= links.chunk_budget_bytes())
+    return {};
+  return bad_input(locate("links.chunk_bytes"),
+                   fmt::format("links.chunk_bytes is {}, more than chunk_budget_bytes, {}",
+                               links.chunk_bytes(), links.chunk_budget_bytes()),
+                   "a piece must fit into the budget");
+}
+
+}  // namespace
+
+Result<void> check_rules(const v1::Job& job, const Locate& locate) {
+  TROUPE_TRY(check_name(job.name(), "name", locate));
+  TROUPE_TRY(check_job_nodes(job, locate));
+  TROUPE_TRY(check_links(job.links(), locate));
+  return check_heartbeat(job.heartbeat(), locate);
+}
+
+Result<void> check_rules(const v1::Node& node, const Locate& locate) {
+  TROUPE_TRY(check_name(node.name(), "name", locate));
+  return check_heartbeat(node.heartbeat(), locate);
+}
+
+}  // namespace troupe
