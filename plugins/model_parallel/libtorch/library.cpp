@@ -1,1 +1,28 @@
-#include "troupe/model_parallel/executor.hpp"
+// Entry point of troupe_mp_libtorch.so, which troupe_mp loads with its first real stage.
+#include <memory>
+#include <string>
+
+#include "libtorch/device.hpp"
+#include "libtorch/executor.hpp"
+#include "libtorch/layers/builtin.hpp"
+#include "troupe/plugin.hpp"
+
+namespace troupe::mp {
+namespace {
+
+Result<std::unique_ptr<StageExecutor>> create(const std::string& device) {
+  TROUPE_ASSIGN(const at::Device found, libtorch::find_device(device));
+  auto layers = std::make_shared<libtorch::LayerRegistry>();
+  TROUPE_TRY(libtorch::add_builtin_layers(*layers));
+  return std::unique_ptr<StageExecutor>(
+      std::make_unique<libtorch::LibtorchExecutor>(found, std::move(layers)));
+}
+
+constexpr ExecutorLibrary library{plugin_abi_version, &create};
+
+}  // namespace
+}  // namespace troupe::mp
+
+extern "C" TROUPE_API const troupe::mp::ExecutorLibrary* troupe_mp_executors() {
+  return &troupe::mp::library;
+}

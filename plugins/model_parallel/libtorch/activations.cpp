@@ -1,0 +1,157 @@
+#include "libtorch/activations.hpp"
+
+#include <utility>
+
+#include <ATen/ops/full_like.h>
+#include <c10/core/GradMode.h>
+#include <c10/util/Exception.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "libtorch/tensors.hpp"
+
+namespace troupe::mp::libtorch {
+namespace {
+
+bool any_absent(const std::vector<at::Tensor>& tensors) {
+  for (const auto& tensor : tensors)
+    if (!tensor.defined()) return true;
+  return false;
+}
+
+/// Adds to a parameter's gradient. The first one is taken over where nobody else holds it.
+void accumulate(at::Tensor& sum, at::Tensor gradient) {
+  if (sum.defined()) {
+    sum.add_(gradient);
+    return;
+  }
+  const bool ours = gradient.use_count() == 1 && gradient.storage().use_count() == 1;
+  sum = ours ? row_major(gradient) : row_major(gradient).clone();
+}
+
+}  // namespace
+
+Activations::Outcome Activations::forward(const std::vector<Boundary>& inputs,
+                                          Progress& progress) {
+  const bool keep = micro_batch_.kind == v1::Key::KIND_TRAIN;
+  const c10::AutoGradMode grad_mode(keep);
+  Outcome outcome;
+  std::vector<Boundary> values(model_->last_reader.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    live_bytes_ += byte_size(inputs[i].tensor);
+    values[model_->inbound[i]] = inputs[i];
+  }
+  for (std::size_t i = 0; i < model_->layers.size(); ++i) {
+    const WiredLayer& wired = model_->layers[i];
+    progress.layer = &wired.name;
+    Record record = run_layer(wired, values);
+    if (wired.layer->is_loss()) read_loss(wired, record, outcome);
+    for (std::size_t slot = 0; slot < wired.writes.size(); ++slot) {
+      const at::Tensor& output = record.outputs[slot];
+      values[wired.writes[slot]] = {row_major(output), output.defined() && output.requires_grad()};
+      live_bytes_ += byte_size(output);
+    }
+    if (keep) records_.push_back(std::move(record));
+    for (const std::size_t value : wired.reads)
+      if (model_->last_reader[value] == i) values[value] = {};
+  }
+  progress.layer = nullptr;
+  for (const std::size_t value : model_->outbound) outcome.outputs.push_back(values[value]);
+  if (!keep) live_bytes_ = 0;
+  return outcome;
+}
+
+Activations::Record Activations::run_layer(const WiredLayer& wired,
+                                           const std::vector<Boundary>& values) const {
+  Record record;
+  for (const std::size_t value : wired.reads) {
+    const Boundary& boundary = values[value];
+    at::Tensor leaf = boundary.tensor.defined() ? boundary.tensor.detach() : at::Tensor();
+    if (boundary.requires_grad && c10::GradMode::is_enabled()) leaf.set_requires_grad(true);
+    record.leaves.push_back(std::move(leaf));
+  }
+  // A loss without targets: a prediction.
+  if (wired.layer->is_loss() && any_absent(record.leaves)) {
+    record.outputs.resize(wired.writes.size());
+    return record;
+  }
+  ForwardContext context;
+  context.training = micro_batch_.kind == v1::Key::KIND_TRAIN;
+  context.micro_batch = micro_batch_;
+  context.seed = model_->seed;
+  record.outputs = wired.layer->forward(record.leaves, context);
+  TORCH_CHECK(record.outputs.size() == wired.writes.size(), "returned ", record.outputs.size(),
+              " values instead of ", wired.writes.size());
+  return record;
+}
+
+void Activations::read_loss(const WiredLayer& wired, const Record& record,
+                            Outcome& outcome) const {
+  if (!record.outputs[0].defined()) return;
+  const c10::NoGradGuard no_grad;
+  outcome.has_loss = true;
+  outcome.loss.loss = record.outputs[0].item<double>();
+  outcome.loss.correct = wired.layer->count_correct(record.leaves);
+}
+
+std::vector<at::Tensor> Activations::backward(const std::vector<at::Tensor>& output_gradients,
+                                              Progress& progress) {
+  const c10::NoGradGuard no_grad;
+  std::vector<at::Tensor> gradients(model_->last_reader.size());
+  for (std::size_t i = 0; i < output_gradients.size(); ++i)
+    gradients[model_->outbound[i]] = output_gradients[i];
+  for (std::size_t i = model_->layers.size(); i-- > 0;) {
+    progress.layer = &model_->layers[i].name;
+    run_layer_backward(model_->layers[i], std::move(records_[i]), gradients);
+    records_.pop_back();
+  }
+  progress.layer = nullptr;
+  std::vector<at::Tensor> input_gradients;
+  for (const std::size_t value : model_->inbound) input_gradients.push_back(gradients[value]);
+  return input_gradients;
+}
+
+void Activations::run_layer_backward(const WiredLayer& wired, Record record,
+                                     std::vector<at::Tensor>& gradients) const {
+  // [life:6] The backward starts from the loss with the micro-batch's weight.
+  if (wired.layer->is_loss() && record.outputs[0].defined())
+    gradients[wired.writes[0]] = at::full_like(record.outputs[0].detach(), micro_batch_.weight);
+  std::vector<at::Tensor> roots;
+  std::vector<at::Tensor> root_gradients;
+  for (std::size_t slot = 0; slot < wired.writes.size(); ++slot) {
+    at::Tensor gradient = std::move(gradients[wired.writes[slot]]);
+    if (!gradient.defined() || !record.outputs[slot].defined()) continue;
+    if (!record.outputs[slot].requires_grad()) continue;
+    roots.push_back(std::move(record.outputs[slot]));
+    root_gradients.push_back(std::move(gradient));
+  }
+  if (roots.empty()) return;
+
+  std::vector<at::Tensor> wanted;
+  for (const auto& leaf : record.leaves)
+    if (leaf.defined() && leaf.requires_grad()) wanted.push_back(leaf);
+  for (const std::size_t i : wired.parameters)
+    if (model_->parameters[i].tensor.requires_grad()) wanted.push_back(model_->parameters[i].tensor);
+  auto found = torch::autograd::grad(roots, wanted, root_gradients, /*retain_graph=*/false,
+                                     /*create_graph=*/false, /*allow_unused=*/true);
+  roots.clear();
+  root_gradients.clear();
+
+  std::size_t next = 0;
+  std::vector<at::Tensor> leaf_gradients(record.leaves.size());
+  for (std::size_t i = 0; i < record.leaves.size(); ++i)
+    if (record.leaves[i].defined() && record.leaves[i].requires_grad())
+      leaf_gradients[i] = row_major(std::exchange(found[next++], {}));
+  for (std::size_t i = record.leaves.size(); i-- > 0;) {
+    at::Tensor& sum = gradients[wired.reads[i]];
+    if (!leaf_gradients[i].defined()) continue;
+    sum = sum.defined() ? leaf_gradients[i].add(sum) : leaf_gradients[i];
+  }
+  // [life:7] Parameter gradients accumulate in the order of the backward calls.
+  for (const std::size_t i : wired.parameters) {
+    if (!model_->parameters[i].tensor.requires_grad()) continue;
+    at::Tensor gradient = std::exchange(found[next++], {});
+    if (gradient.defined()) accumulate(model_->parameters[i].gradient, std::move(gradient));
+  }
+}
+
+}  // namespace troupe::mp::libtorch

@@ -1,0 +1,224 @@
+#include "libtorch/executor.hpp"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <c10/util/Exception.h>
+
+#include "libtorch/gradient_norm.hpp"
+#include "libtorch/tensors.hpp"
+
+namespace troupe::mp::libtorch {
+namespace {
+
+/// Settings that LibTorch keeps per thread or process and that results depend on. Executors may
+/// share a thread, so each sets its own before it computes.
+void settle_thread(int threads) {
+  // The first call in a thread would otherwise reset the number later, to another executor's.
+  at::internal::lazy_init_num_threads();
+  if (threads > 0 && at::get_num_threads() != threads) at::set_num_threads(threads);
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+/// Named tensors sharing no memory with the state, which goes on changing.
+void append_copies(const std::vector<StateEntry>& entries, bool buffers,
+                   std::vector<NamedTensor>& copies) {
+  for (const auto& entry : entries)
+    copies.push_back({entry.name, to_host(entry.tensor.detach().clone()), buffers});
+}
+
+}  // namespace
+
+LibtorchExecutor::LibtorchExecutor(at::Device device, std::shared_ptr<const LayerRegistry> layers)
+    : device_(device), registry_(std::move(layers)) {}
+
+template <class Body>
+auto LibtorchExecutor::guarded(std::string where, Body&& body) -> decltype(body()) {
+  progress_ = {};
+  std::string what;
+  try {
+    settle_thread(threads_);
+    return body();
+  } catch (const c10::Error& error) {
+    what = first_line(error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    what = first_line(error.what());
+  } catch (...) {
+    what = "an exception of unknown type";
+  }
+  if (progress_.layer != nullptr) what = "layer '" + *progress_.layer + "': " + what;
+  return internal_error(std::move(where), std::move(what));
+}
+
+std::string LibtorchExecutor::where(const char* operation) const {
+  return "stage " + std::to_string(stage_) + ", " + operation;
+}
+
+std::string LibtorchExecutor::where(const char* operation, const MicroBatch& micro_batch) const {
+  return where(operation) + " of step " + std::to_string(micro_batch.step) + ", micro-batch " +
+         std::to_string(micro_batch.index);
+}
+
+Result<void> LibtorchExecutor::initialise(const v1::StageConfig& config) {
+  stage_ = config.stage();
+  threads_ = static_cast<int>(config.threads());
+  float_type_ = config.precision() == v1::PRECISION_FLOAT64 ? at::kDouble : at::kFloat;
+  return guarded(where("initialisation"), [&] { return build(config); });
+}
+
+Result<void> LibtorchExecutor::build(const v1::StageConfig& config) {
+  // Denormals are flushed by hardware mode bits that threads inherit: off, so that all agree.
+  at::globalContext().setFlushDenormal(false);
+  at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
+  at::globalContext().setBenchmarkCuDNN(false);
+  TROUPE_ASSIGN(model_, StageModel::build(config, *registry_, device_, progress_));
+  if (config.train() && config.optimizer_config().has_sgd())
+    optimizer_.emplace(config.optimizer_config().sgd(), model_.parameters.size());
+  return {};
+}
+
+void LibtorchExecutor::forward(ForwardTask task, Completion<ForwardOutcome> done) {
+  done(guarded(where("forward", task.micro_batch), [&] { return run_forward(task); }));
+}
+
+Result<ForwardOutcome> LibtorchExecutor::run_forward(const ForwardTask& task) {
+  if (task.inputs.size() != model_.inbound.size())
+    return internal_error(where("forward", task.micro_batch),
+                          std::to_string(task.inputs.size()) + " inputs instead of " +
+                              std::to_string(model_.inbound.size()));
+  std::vector<Boundary> inputs;
+  for (const auto& input : task.inputs) {
+    Boundary boundary;
+    if (!input.absent) {
+      const at::Tensor host = to_tensor(input.tensor);
+      const auto type = host.is_floating_point() ? float_type_ : host.scalar_type();
+      boundary.tensor = row_major(host.to(device_, type));
+      boundary.requires_grad = input.requires_grad && host.is_floating_point();
+    }
+    inputs.push_back(std::move(boundary));
+  }
+
+  Activations activations(model_, task.micro_batch);
+  auto computed = activations.forward(inputs, progress_);
+  ForwardOutcome outcome;
+  for (const auto& output : computed.outputs) {
+    Value value;
+    value.absent = !output.tensor.defined();
+    value.requires_grad = output.requires_grad;
+    if (!value.absent) value.tensor = to_host(output.tensor);
+    outcome.outputs.push_back(std::move(value));
+  }
+  outcome.has_loss = computed.has_loss;
+  outcome.loss = computed.loss;
+  outcome.live_bytes = activations.live_bytes();
+  if (task.micro_batch.kind == v1::Key::KIND_TRAIN) {
+    const auto key = std::make_pair(task.micro_batch.step, task.micro_batch.index);
+    if (!live_.emplace(key, std::move(activations)).second)
+      return internal_error(where("forward", task.micro_batch), "the micro-batch is already live");
+  }
+  return outcome;
+}
+
+void LibtorchExecutor::backward(BackwardTask task, Completion<BackwardOutcome> done) {
+  done(guarded(where("backward", task.micro_batch), [&] { return run_backward(task); }));
+}
+
+Result<BackwardOutcome> LibtorchExecutor::run_backward(const BackwardTask& task) {
+  auto live = live_.extract({task.micro_batch.step, task.micro_batch.index});
+  if (live.empty())
+    return internal_error(where("backward", task.micro_batch), "its forward has not run");
+  if (task.output_gradients.size() != model_.outbound.size())
+    return internal_error(where("backward", task.micro_batch),
+                          std::to_string(task.output_gradients.size()) +
+                              " output gradients instead of " +
+                              std::to_string(model_.outbound.size()));
+  std::vector<at::Tensor> output_gradients;
+  for (const auto& gradient : task.output_gradients)
+    output_gradients.push_back(
+        gradient.absent ? at::Tensor() : row_major(to_tensor(gradient.tensor).to(device_)));
+
+  BackwardOutcome outcome;
+  for (const auto& gradient : live.mapped().backward(output_gradients, progress_)) {
+    Value value;
+    value.absent = !gradient.defined();
+    if (!value.absent) value.tensor = to_host(gradient);
+    outcome.input_gradients.push_back(std::move(value));
+  }
+  return outcome;
+}
+
+void LibtorchExecutor::summarise_gradients(Completion<GradientSummary> done) {
+  done(guarded(where("gradient norms"), [&]() -> Result<GradientSummary> {
+    GradientSummary summary;
+    for (const auto& parameter : model_.parameters) {
+      const SquaredNorm norm = squared_norm(parameter.gradient);
+      summary.squared_norms.push_back(norm.value);
+      summary.finite &= norm.finite;
+    }
+    return summary;
+  }));
+}
+
+void LibtorchExecutor::update(StepUpdate update, Completion<void> done) {
+  done(guarded(where("optimizer step"), [&]() -> Result<void> {
+    if (!update.skip && !model_.frozen && optimizer_)
+      optimizer_->step(model_.parameters, update.lr, update.scale);
+    model_.clear_gradients();
+    return {};
+  }));
+}
+
+void LibtorchExecutor::export_state(Completion<std::vector<NamedTensor>> done) {
+  done(guarded(where("export"), [&]() -> Result<std::vector<NamedTensor>> {
+    std::vector<NamedTensor> copies;
+    append_copies(model_.parameters, false, copies);
+    append_copies(model_.buffers, true, copies);
+    return copies;
+  }));
+}
+
+void LibtorchExecutor::import_state(std::vector<NamedTensor> tensors, Completion<void> done) {
+  done(guarded(where("import"), [&]() -> Result<void> {
+    TROUPE_TRY(check_import(tensors));
+    const c10::NoGradGuard no_grad;
+    for (const auto& tensor : tensors)
+      find_state(tensor.name)->tensor.copy_(to_tensor(tensor.tensor));
+    return {};
+  }));
+}
+
+Result<void> LibtorchExecutor::check_import(const std::vector<NamedTensor>& tensors) const {
+  for (const auto& tensor : tensors) {
+    const StateEntry* entry = const_cast<LibtorchExecutor*>(this)->find_state(tensor.name);
+    if (entry == nullptr)
+      return bad_input("tensor '" + tensor.name + "'",
+                       "stage " + std::to_string(stage_) + " has no parameter or buffer of this name");
+    const Shape shape = entry->tensor.sizes().vec();
+    if (tensor.tensor.shape != shape)
+      return bad_input("tensor '" + tensor.name + "'",
+                       "shape " + to_string(tensor.tensor.shape) + " instead of " + to_string(shape));
+  }
+  return {};
+}
+
+StateEntry* LibtorchExecutor::find_state(const std::string& name) {
+  for (auto* entries : {&model_.parameters, &model_.buffers})
+    for (auto& entry : *entries)
+      if (entry.name == name) return &entry;
+  return nullptr;
+}
+
+void LibtorchExecutor::discard_all() {
+  live_.clear();
+  model_.clear_gradients();
+}
+
+std::vector<NamedTensor> LibtorchExecutor::gradients() const {
+  std::vector<NamedTensor> found;
+  for (const auto& parameter : model_.parameters)
+    if (parameter.gradient.defined())
+      found.push_back({parameter.name, to_host(parameter.gradient.clone()), false});
+  return found;
+}
+
+}  // namespace troupe::mp::libtorch

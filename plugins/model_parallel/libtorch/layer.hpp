@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "troupe/model_parallel/executor.hpp"
+#include "troupe/model_parallel/v1/model.pb.h"
+
+namespace troupe::mp::libtorch {
+
+/// What a layer may know about the micro-batch it computes.
+struct ForwardContext {
+  bool training = false;  ///< batch statistics are taken and running ones updated
+  MicroBatch micro_batch;
+  std::uint64_t seed = 0;  ///< with the sample's index and the layer's name: the key of randomness
+};
+
+/// One layer: the unit of execution. It computes eagerly on LibTorch tensors; the executor cuts
+/// the graph before and after it.
+///
+/// Thread: one. Errors: c10::Error or any std::exception, which the executor turns into an error
+/// naming the layer.
+class Layer {
+ public:
+  virtual ~Layer() = default;
+
+  /// Outputs from inputs, differentiable by LibTorch's autograd where gradients are wanted.
+  /// An undefined tensor stands for an absent value, both ways. Inputs are shared with other
+  /// layers and must not be modified. Must return as many values as the config's `outputs`.
+  virtual std::vector<at::Tensor> forward(const std::vector<at::Tensor>& inputs,
+                                          const ForwardContext& context) = 0;
+
+  /// A loss layer reads (outputs, targets) and returns one scalar, the mean over the samples;
+  /// backward starts from it. It is skipped when the targets are absent.
+  virtual bool is_loss() const { return false; }
+
+  /// Of a loss layer: samples classified correctly; 0 when that means nothing.
+  virtual std::uint32_t count_correct(const std::vector<at::Tensor>& inputs) const { return 0; }
+};
+
+/// What a layer is made from: its config and its parameters and buffers. The tensors stay the
+/// layer's: optimizer steps and imports change them in place. Those that are missing or do not
+/// fit are a c10::Error.
+class LayerSetup {
+ public:
+  /// `tensors` by their full names.
+  LayerSetup(const v1::Layer& config, const std::map<std::string, at::Tensor>& tensors);
+
+  const v1::Layer& config() const { return config_; }
+
+  /// A parameter or buffer by what follows "<layer name>." in its name, or by its full name.
+  at::Tensor tensor(const std::string& suffix) const;
+  bool has(const std::string& suffix) const { return tensors_.count(suffix) != 0; }
+
+  double attribute(const std::string& name, double fallback) const;
+
+ private:
+  v1::Layer config_;
+  std::map<std::string, at::Tensor> tensors_;
+};
+
+/// Kinds of layers by name.
+class LayerRegistry {
+ public:
+  using Factory = std::function<std::unique_ptr<Layer>(const LayerSetup&)>;
+
+  /// An error if the kind exists already.
+  Result<void> add(const std::string& kind, Factory factory);
+
+  /// An error naming the known kinds if there is no such kind. May throw what the factory throws.
+  Result<std::unique_ptr<Layer>> create(const LayerSetup& setup) const;
+
+ private:
+  std::map<std::string, Factory> factories_;
+};
+
+}  // namespace troupe::mp::libtorch

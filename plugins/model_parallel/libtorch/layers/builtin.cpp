@@ -1,0 +1,11 @@
+#include "libtorch/layers/builtin.hpp"
+
+namespace troupe::mp::libtorch {
+
+Result<void> add_builtin_layers(LayerRegistry& registry) {
+  TROUPE_TRY(add_resnet_layers(registry));
+  TROUPE_TRY(add_simple_layers(registry));
+  return add_loss_layers(registry);
+}
+
+}  // namespace troupe::mp::libtorch

@@ -1,0 +1,145 @@
+// Layers of residual networks (He et al., "Deep Residual Learning for Image Recognition", 2015) as
+// torchvision computes them: its "v1.5" bottleneck has the stride in the 3x3 convolution.
+#include <ATen/ops/batch_norm.h>
+#include <ATen/ops/conv2d.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/max_pool2d.h>
+#include <ATen/ops/relu.h>
+#include <c10/core/GradMode.h>
+#include <c10/util/Exception.h>
+
+#include "libtorch/layers/builtin.hpp"
+
+namespace troupe::mp::libtorch {
+namespace {
+
+/// The single input all of these layers have.
+const at::Tensor& only(const std::vector<at::Tensor>& inputs) {
+  TORCH_CHECK(inputs.size() == 1 && inputs[0].defined(), "expected one input");
+  return inputs[0];
+}
+
+/// A convolution without bias, followed by batch normalisation with torchvision's constants.
+class ConvNorm {
+ public:
+  /// `conv` and `norm` are the modules' names within the layer. The padding keeps the size at
+  /// stride 1.
+  ConvNorm(const LayerSetup& setup, const std::string& conv, const std::string& norm,
+           std::int64_t stride)
+      : weight_(setup.tensor(conv + ".weight")),
+        scale_(setup.tensor(norm + ".weight")),
+        shift_(setup.tensor(norm + ".bias")),
+        running_mean_(setup.tensor(norm + ".running_mean")),
+        running_var_(setup.tensor(norm + ".running_var")),
+        batches_(setup.tensor(norm + ".num_batches_tracked")),
+        stride_(stride) {
+    TORCH_CHECK(weight_.dim() == 4, "'", conv, ".weight' must have 4 dimensions");
+    padding_ = (weight_.size(2) - 1) / 2;
+  }
+
+  at::Tensor operator()(const at::Tensor& x, bool training) const {
+    const at::Tensor y = at::conv2d(x, weight_, {}, {stride_, stride_}, {padding_, padding_});
+    if (training) {
+      const c10::NoGradGuard no_grad;
+      at::Tensor(batches_).add_(1);
+    }
+    constexpr double momentum = 0.1;
+    constexpr double epsilon = 1e-5;
+    return at::batch_norm(y, scale_, shift_, running_mean_, running_var_, training, momentum,
+                          epsilon, /*cudnn_enabled=*/false);
+  }
+
+ private:
+  at::Tensor weight_;
+  at::Tensor scale_;
+  at::Tensor shift_;
+  at::Tensor running_mean_;
+  at::Tensor running_var_;
+  at::Tensor batches_;
+  std::int64_t stride_;
+  std::int64_t padding_ = 0;
+};
+
+/// The first convolution; with `small: 1` without the max pooling (its stride is then 1).
+class Stem final : public Layer {
+ public:
+  explicit Stem(const LayerSetup& setup)
+      : small_(setup.attribute("small", 0) != 0),
+        first_(setup, "conv1", "bn1", small_ ? 1 : 2) {}
+
+  std::vector<at::Tensor> forward(const std::vector<at::Tensor>& inputs,
+                                  const ForwardContext& context) override {
+    at::Tensor x = first_(only(inputs), context.training).relu_();
+    if (!small_) x = at::max_pool2d(x, {3, 3}, {2, 2}, {1, 1});
+    return {x};
+  }
+
+ private:
+  bool small_;
+  ConvNorm first_;
+};
+
+/// Convolutions around which the input is added; a 1x1 convolution fits the input to the output
+/// where "downsample" is among the parameters.
+class Block final : public Layer {
+ public:
+  enum class Kind { basic, bottleneck };
+
+  Block(const LayerSetup& setup, Kind kind) {
+    const auto stride = static_cast<std::int64_t>(setup.attribute("stride", 1));
+    // The stride is in the first 3x3 convolution.
+    path_.emplace_back(setup, "conv1", "bn1", kind == Kind::basic ? stride : 1);
+    path_.emplace_back(setup, "conv2", "bn2", kind == Kind::basic ? 1 : stride);
+    if (kind == Kind::bottleneck) path_.emplace_back(setup, "conv3", "bn3", 1);
+    if (setup.has("downsample.0.weight"))
+      downsample_ = std::make_unique<ConvNorm>(setup, "downsample.0", "downsample.1", stride);
+  }
+
+  std::vector<at::Tensor> forward(const std::vector<at::Tensor>& inputs,
+                                  const ForwardContext& context) override {
+    const at::Tensor& input = only(inputs);
+    at::Tensor x = input;
+    for (std::size_t i = 0; i + 1 < path_.size(); ++i) x = path_[i](x, context.training).relu_();
+    x = path_.back()(x, context.training);
+    // Batch norm's backward does not need its result, nor addition's: both may be overwritten.
+    x += downsample_ ? (*downsample_)(input, context.training) : input;
+    return {x.relu_()};
+  }
+
+ private:
+  std::vector<ConvNorm> path_;
+  std::unique_ptr<ConvNorm> downsample_;
+};
+
+/// Mean over the image, then the classifier.
+class Head final : public Layer {
+ public:
+  explicit Head(const LayerSetup& setup)
+      : weight_(setup.tensor("weight")), bias_(setup.tensor("bias")) {}
+
+  std::vector<at::Tensor> forward(const std::vector<at::Tensor>& inputs,
+                                  const ForwardContext& context) override {
+    return {at::linear(only(inputs).mean({2, 3}), weight_, bias_)};
+  }
+
+ private:
+  at::Tensor weight_;
+  at::Tensor bias_;
+};
+
+}  // namespace
+
+Result<void> add_resnet_layers(LayerRegistry& registry) {
+  TROUPE_TRY(registry.add(
+      "resnet.stem", [](const LayerSetup& setup) { return std::make_unique<Stem>(setup); }));
+  TROUPE_TRY(registry.add("resnet.basic_block", [](const LayerSetup& setup) {
+    return std::make_unique<Block>(setup, Block::Kind::basic);
+  }));
+  TROUPE_TRY(registry.add("resnet.bottleneck", [](const LayerSetup& setup) {
+    return std::make_unique<Block>(setup, Block::Kind::bottleneck);
+  }));
+  return registry.add("resnet.head",
+                      [](const LayerSetup& setup) { return std::make_unique<Head>(setup); });
+}
+
+}  // namespace troupe::mp::libtorch
