@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <caf/actor.hpp>
+#include <caf/fwd.hpp>
+
+#include "troupe/address.hpp"
+#include "troupe/mailer.hpp"
+
+namespace troupe::mp {
+
+struct OptimizerActorConfig {
+  Mailer mailer;
+  ActorAddress pipeline;
+  std::vector<ActorAddress> stages;
+  /// Of all parameters, in the model's order: names the culprit in errors.
+  std::vector<std::string> parameters;
+  double lr = 0;
+  double clip_grad_norm = 0;  ///< 0: no clipping
+  /// Decide only when DecideStep has come from the pipeline actor (a C++ driver's `step`).
+  bool wait_for_driver = false;
+};
+
+/// Decides each step for all stages at once: gathers their reports, adds up the global gradient
+/// norm, tells every stage what to do, and reports the step to the pipeline once all have
+/// committed. Non-finite gradients fail the job.
+caf::actor spawn_optimizer(caf::actor_system& system, OptimizerActorConfig config);
+
+}  // namespace troupe::mp
