@@ -72,6 +72,11 @@ class TROUPE_API JobSession {
 
   /// Appends one JSON object (a line without line break) to events.jsonl.
   virtual void record_event(const std::string& json) = 0;
+
+  /// To be called before blocking on an actor's answer. A session whose actors have no threads of
+  /// their own (a simulation) runs everything that can run and returns true: what has not been
+  /// answered then never will be. Others return false at once.
+  virtual bool run_pending() { return false; }
 };
 
 }  // namespace troupe
