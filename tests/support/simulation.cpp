@@ -19,11 +19,8 @@
 #include "transport/endpoint.hpp"
 
 namespace troupe::testing {
-namespace {
 
 using LinkKey = std::pair<std::string, std::string>;
-
-constexpr std::chrono::milliseconds time_slice{50};
 
 /// The frames between all nodes: one queue for each ordered pair.
 class SimulatedNetwork {
@@ -110,12 +107,18 @@ class SimulatedTransport : public Transport {
   std::shared_ptr<SimulatedNetwork> network_;
 };
 
+namespace {
+
+constexpr std::chrono::milliseconds time_slice{50};
+
 caf::behavior recorder(caf::event_based_actor*, std::shared_ptr<Observed> observed) {
   return {
       [observed](const NodeDown& down) { observed->down.push_back(down); },
       [observed](const RuntimeFailure& failure) { observed->failures.push_back(failure.error); },
   };
 }
+
+}  // namespace
 
 class TestingConfig : public caf::actor_system_config {
  public:
@@ -124,8 +127,6 @@ class TestingConfig : public caf::actor_system_config {
     add_wire_types(*this);
   }
 };
-
-}  // namespace
 
 class SimulatedCluster::Impl {
  public:
