@@ -1,0 +1,34 @@
+#include <string>
+
+#include <boost/test/unit_test.hpp>
+
+#include "unit/config/support.hpp"
+
+using troupe::testing::ConfigFile;
+
+BOOST_AUTO_TEST_SUITE(node_file)
+
+BOOST_AUTO_TEST_CASE(a_good_file_loads) {
+  const ConfigFile file(
+      "# proto-message: troupe.runtime.v1.Node\nname: \"m1\"\nport: 0\n"
+      "environment { key: \"A\" value: \"1\" }\n");
+  const auto node = file.load_node({"environment[A]=2", "environment[B=C]=x=y"});
+  BOOST_REQUIRE_MESSAGE(node.ok(), node.error().to_string());
+  BOOST_TEST(node->name() == "m1");
+  BOOST_TEST(node->environment().at("A") == "2");
+  BOOST_TEST(node->environment().at("B=C") == "x=y");
+}
+
+BOOST_AUTO_TEST_CASE(errors_have_positions) {
+  BOOST_TEST(ConfigFile("").node_error() == "FILE: name is missing");
+  BOOST_TEST(ConfigFile("name: \"m\"\nport: 70000").node_error() ==
+             "FILE:2:1: port is 70000; it must be at most 65535");
+  BOOST_TEST(ConfigFile("name: \"m\"\nprot: 7").node_error() ==
+             "FILE:2:1: no field \"prot\" in Node; did you mean \"port\"?");
+  BOOST_TEST(ConfigFile("name: \"m\"\ndrain_seconds: -1").node_error() ==
+             "FILE:2:1: drain_seconds is -1; it must be greater than 0 and at most 3600");
+  BOOST_TEST(ConfigFile("name: \"m\"\n").node_error({"port=99999"}) ==
+             "--set port: port is 99999; it must be at most 65535");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
