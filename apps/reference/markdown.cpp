@@ -198,7 +198,8 @@ class Writer {
   }
 
   void enumeration(const pb::EnumDescriptor& type) {
-    text_ += fmt::format("\n### {}\n\n{}\n", heading(type), comment(type));
+    text_ += fmt::format("\n### {}\n", heading(type));
+    if (const auto text = comment(type); !text.empty()) text_ += "\n" + text + "\n";
     text_ += "\n| value | meaning |\n|---|---|\n";
     for (int i = 0; i < type.value_count(); ++i) {
       const auto& value = *type.value(i);
@@ -225,7 +226,7 @@ its range are errors with their position. `--set path=value` overrides any field
 `{...}`, a whole list as `[...]`.
 
 A number, text or truth value that is absent, or written as zero, empty or false, takes its
-default.
+default, unless its meaning says what zero does.
 )";
 
 }  // namespace
