@@ -30,8 +30,7 @@ double to_unit(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x
 
 /// Both results of one Box-Muller transform: elements 2 * pair and 2 * pair + 1. One function for
 /// every caller, so that an element has the same bits however it is asked for.
-__attribute__((noinline)) std::array<double, 2> normal_pair(std::uint64_t key,
-                                                            std::uint64_t pair) {
+__attribute__((noinline)) std::array<double, 2> normal_pair(std::uint64_t key, std::uint64_t pair) {
   const auto words = philox(key, pair, 0);
   // 1 - u lies in (0, 1]: its logarithm is finite.
   const double radius = std::sqrt(-2.0 * std::log(1.0 - to_unit(join(words[0], words[1]))));
@@ -112,8 +111,8 @@ void fill_normal(std::uint64_t key, std::uint64_t first, std::uint64_t count, do
 std::uint64_t index_at(std::uint64_t key, std::uint64_t index, std::uint64_t n) {
   const auto words = philox(key, index, 0);
   // Lemire's multiplication in place of a modulo; its bias is below n / 2^64.
-  return static_cast<std::uint64_t>(
-      static_cast<unsigned __int128>(join(words[0], words[1])) * n >> 64);
+  return static_cast<std::uint64_t>(static_cast<unsigned __int128>(join(words[0], words[1])) * n >>
+                                    64);
 }
 
 std::vector<std::uint64_t> permutation(std::uint64_t key, std::uint64_t n) {

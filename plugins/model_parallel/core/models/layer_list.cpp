@@ -1,0 +1,123 @@
+#include "core/models/layer_list.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+
+#include "core/models/linear.hpp"
+
+namespace troupe::mp {
+
+namespace {
+
+/// The plan appends the loss under this name.
+constexpr const char* loss_layer = "loss";
+constexpr double most_features = 2147483647.0;
+
+std::string quoted(const std::string& name) { return "'" + name + "'"; }
+
+/// A layer's attribute as a count of features.
+Result<std::int64_t> features(const v1::Layer& layer, const std::string& name,
+                              const std::string& where) {
+  const auto found = layer.attributes().find(name);
+  if (found == layer.attributes().end())
+    return bad_input(where + ".attributes",
+                     "layer " + quoted(layer.name()) + " has neither parameters nor " + name,
+                     "write the attributes in_features and out_features");
+  const double value = found->second;
+  if (!(value >= 1 && value <= most_features) || value != std::floor(value))
+    return bad_input(where + ".attributes",
+                     name + " of layer " + quoted(layer.name()) + " is not a positive integer");
+  return static_cast<std::int64_t>(value);
+}
+
+Result<void> complete_linear(v1::Layer& layer, const std::string& where) {
+  if (layer.parameters_size() != 0) return {};
+  TROUPE_ASSIGN(const std::int64_t inputs, features(layer, "in_features", where));
+  TROUPE_ASSIGN(const std::int64_t outputs, features(layer, "out_features", where));
+  const auto bias = layer.attributes().find("bias");
+  const bool with_bias = bias == layer.attributes().end() || bias->second != 0;
+  add_linear_parameters(layer, layer.name(), inputs, outputs, with_bias);
+  return {};
+}
+
+/// Checks tensors and collects their names, which are unique over the whole model.
+Result<void> check_tensors(const google::protobuf::RepeatedPtrField<v1::Parameter>& tensors,
+                           const std::string& where, std::set<std::string>& names) {
+  for (int i = 0; i < tensors.size(); ++i) {
+    const std::string field = where + "[" + std::to_string(i) + "]";
+    const v1::Parameter& tensor = tensors[i];
+    if (tensor.name().empty()) return bad_input(field + ".name", "a tensor without a name");
+    if (!names.insert(tensor.name()).second)
+      return bad_input(field + ".name", "second tensor called " + quoted(tensor.name()),
+                       "names are unique in a model");
+    if (!element_count({tensor.shape().begin(), tensor.shape().end()}))
+      return bad_input(field + ".shape", "shape of " + quoted(tensor.name()) + " is not usable");
+    if (tensor.init().kind_case() == v1::Init::KIND_NOT_SET)
+      return bad_input(field + ".init", "no initial value for " + quoted(tensor.name()),
+                       "write constant, normal_std or uniform_bound");
+  }
+  return {};
+}
+
+/// `outputs`: how many values each earlier layer produces.
+Result<void> check_reads(const v1::Layer& layer, const std::string& where,
+                         const std::map<std::string, std::uint32_t>& outputs) {
+  for (int i = 0; i < layer.reads_size(); ++i) {
+    const std::string field = where + ".reads[" + std::to_string(i) + "]";
+    const v1::ValueRef& read = layer.reads(i);
+    if (read.layer().empty() == read.field().empty())
+      return bad_input(field,
+                       "layer " + quoted(layer.name()) +
+                           " must read either an output of a layer or a field of the batch",
+                       "write `layer` or `field`");
+    if (read.layer().empty()) {
+      if (read.slot() != 0) return bad_input(field + ".slot", "a batch field has no slots");
+      continue;
+    }
+    const auto producer = outputs.find(read.layer());
+    if (producer == outputs.end())
+      return bad_input(field + ".layer",
+                       "layer " + quoted(layer.name()) + " reads " + quoted(read.layer()) +
+                           ", which is no earlier layer",
+                       "a layer reads from layers above it");
+    if (read.slot() >= producer->second)
+      return bad_input(field + ".slot", "layer " + quoted(read.layer()) + " has " +
+                                            std::to_string(producer->second) +
+                                            " outputs, slots count from 0");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<v1::Layer>> list_written_layers(const v1::LayerList& config) {
+  if (config.layers_size() == 0) return bad_input("model.layers", "a model without layers");
+  std::vector<v1::Layer> layers;
+  std::map<std::string, std::uint32_t> outputs;
+  std::set<std::string> tensor_names;
+  for (int i = 0; i < config.layers_size(); ++i) {
+    const std::string where = "model.layers.layers[" + std::to_string(i) + "]";
+    v1::Layer layer = config.layers(i);
+    if (layer.name().empty()) return bad_input(where + ".name", "a layer without a name");
+    if (layer.name() == loss_layer)
+      return bad_input(where + ".name", "the name 'loss' is taken by the loss of the job");
+    if (outputs.count(layer.name()) != 0)
+      return bad_input(where + ".name", "second layer called " + quoted(layer.name()),
+                       "names are unique in a model");
+    if (layer.kind().empty())
+      return bad_input(where + ".kind", "layer " + quoted(layer.name()) + " without a kind");
+    TROUPE_TRY(check_reads(layer, where, outputs));
+    if (layer.outputs() == 0) layer.set_outputs(1);
+    if (layer.kind() == "linear") TROUPE_TRY(complete_linear(layer, where));
+    TROUPE_TRY(check_tensors(layer.parameters(), where + ".parameters", tensor_names));
+    TROUPE_TRY(check_tensors(layer.buffers(), where + ".buffers", tensor_names));
+    outputs[layer.name()] = layer.outputs();
+    layers.push_back(std::move(layer));
+  }
+  return layers;
+}
+
+}  // namespace troupe::mp

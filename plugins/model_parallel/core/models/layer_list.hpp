@@ -1,0 +1,17 @@
+#pragma once
+
+#include <vector>
+
+#include "troupe/model_parallel/host_tensor.hpp"
+#include "troupe/model_parallel/v1/model.pb.h"
+#include "troupe/result.hpp"
+
+namespace troupe::mp {
+
+/// Layers written out by the user, checked: names are unique, reads refer to earlier layers or to
+/// batch fields, parameters have usable shapes. "linear" layers with the attributes `in_features`
+/// and `out_features` (and `bias: 0` to leave it out) may leave their parameters unwritten. Error
+/// locations are field paths from "model".
+Result<std::vector<v1::Layer>> list_written_layers(const v1::LayerList& config);
+
+}  // namespace troupe::mp
