@@ -1,0 +1,504 @@
+#include "troupe/session.hpp"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <csignal>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <thread>
+
+#include <caf/actor_system.hpp>
+#include <caf/exit_reason.hpp>
+#include <caf/scoped_actor.hpp>
+#include <caf/send.hpp>
+#include <fmt/format.h>
+
+#include "actor/control_codec.hpp"
+#include "actor/call_node.hpp"
+#include "app/application.hpp"
+#include "app/child_processes.hpp"
+#include "app/driver_actor.hpp"
+#include "app/event_log.hpp"
+#include "app/machine.hpp"
+#include "app/paths.hpp"
+#include "app/signals.hpp"
+#include "app/terminal_console.hpp"
+#include "app/watchdog.hpp"
+#include "app/worker_start.hpp"
+#include "transport/basp_transport.hpp"
+#include "transport/endpoint.hpp"
+#include "troupe/log.hpp"
+
+// Opening a session, in this order:
+//   1. the driver's endpoint and driver actor, so that failures are seen from the start;
+//   2. a worker for each node: forked here, or by the launcher at the node's address;
+//   3. driver -> worker: connect, hello, attach (the hello makes the worker attach the driver);
+//   4. worker -> worker: each pair once, so that no traffic is relayed by the driver.
+// A step that fails leaves what was started to the destructor, which ends it all.
+
+namespace troupe {
+namespace {
+
+namespace v1 = runtime::v1;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr double default_connect_timeout_seconds = 20;
+/// A launcher is either there or it is not; waiting the whole time for it helps no one.
+constexpr milliseconds launcher_connect_timeout{3000};
+/// A worker listens before its address is known.
+constexpr milliseconds worker_connect_timeout{5000};
+/// How long workers may take to finish when the job is over.
+constexpr milliseconds drain_time{3000};
+constexpr milliseconds shutdown_limit{10000};
+
+Environment to_environment(const google::protobuf::Map<std::string, std::string>& map) {
+  return {map.begin(), map.end()};
+}
+
+/// One node of the job, as the driver knows it.
+struct Node {
+  std::string name;
+  std::string launcher_address;  ///< empty: a child of this process
+  caf::actor launcher;
+  pid_t pid = 0;        ///< of its worker; 0: none yet
+  std::string address;  ///< of its worker
+  caf::actor control;   ///< its node actor
+
+  bool local() const { return launcher_address.empty(); }
+  std::string who() const { return "node " + name; }
+};
+
+class Session final : public JobSession {
+ public:
+  Session(const v1::Job& job, const SessionOptions& options)
+      : job_(job),
+        options_(options),
+        console_(make_console(options.json)),
+        events_(options.out_directory.empty() ? std::filesystem::path("runs") / job.name()
+                                              : options.out_directory),
+        deadline_(Clock::now() + connect_timeout()) {}
+
+  ~Session() override { close(); }
+
+  Result<void> connect(
+      const std::function<Result<WorkerRequirements>(const std::string& node)>& requirements) {
+    TROUPE_TRY(check_nodes());
+    TROUPE_TRY(check_creatable(out_path()));
+    start_driver();
+    TROUPE_TRY(start_workers(requirements));
+    TROUPE_TRY(greet_workers());
+    TROUPE_TRY(join_workers());
+    events_.append({{"event", "connected"}, {"job", job_.name()}});
+    return {};
+  }
+
+  const v1::Job& job() const override { return job_; }
+  const SessionOptions& options() const override { return options_; }
+  caf::actor_system& system() override { return application_->system(); }
+  ExecutionPolicy policy() const override { return ExecutionPolicy::detached; }
+  const Mailer& mailer() const override { return mailer_; }
+  const std::vector<v1::NodeInfo>& nodes() const override { return infos_; }
+
+  Result<void> spawn(const ActorAddress& address, const std::string& factory,
+                     const google::protobuf::Message& config, milliseconds timeout) override {
+    Node* node = find(address.node);
+    if (node == nullptr)
+      return bad_input("node " + address.node, "the job has no such node", "declare it in `nodes`");
+    v1::Request request;
+    request.mutable_spawn()->set_name(address.actor);
+    request.mutable_spawn()->set_factory(factory);
+    request.mutable_spawn()->mutable_config()->PackFrom(config);
+    TROUPE_TRY(ask(*node, std::move(request), timeout));
+    return {};
+  }
+
+  void subscribe(const caf::actor& observer) override {
+    caf::anon_send(driver_, Observe{observer});
+  }
+
+  Result<std::filesystem::path> out_directory() override { return events_.directory(); }
+  Console& console() override { return *console_; }
+  void record_event(const std::string& json) override { events_.append(json); }
+
+ private:
+  milliseconds connect_timeout() const {
+    const double seconds = job_.connect_timeout_seconds() > 0 ? job_.connect_timeout_seconds()
+                                                              : default_connect_timeout_seconds;
+    return milliseconds(static_cast<std::int64_t>(seconds * 1000));
+  }
+
+  milliseconds time_left() const {
+    return std::max(std::chrono::duration_cast<milliseconds>(deadline_ - Clock::now()),
+                    milliseconds(1));
+  }
+
+  std::filesystem::path out_path() const {
+    return options_.out_directory.empty() ? std::filesystem::path("runs") / job_.name()
+                                          : options_.out_directory;
+  }
+
+  Node* find(const std::string& name) {
+    for (Node& node : nodes_)
+      if (node.name == name) return &node;
+    return nullptr;
+  }
+
+  Result<void> check_nodes() {
+    std::set<std::string> names;
+    for (const v1::JobNode& node : job_.nodes()) {
+      if (node.name() == driver_node)
+        return bad_input("job " + job_.name(), "no node may be called \"driver\"",
+                         "that is the process of troupe run; choose another name");
+      if (!names.insert(node.name()).second)
+        return bad_input("job " + job_.name(), "two nodes are called " + node.name(),
+                         "names must differ");
+      if (!node.address().empty()) {
+        auto parsed = parse_address(node.address());
+        if (!parsed) return std::move(parsed).error();
+      }
+      nodes_.push_back({node.name(), node.address(), {}, 0, {}, {}});
+    }
+    return {};
+  }
+
+  void start_driver() {
+    block_shutdown_signals();
+    children_ = std::make_unique<ChildProcesses>();
+    application_ = std::make_unique<Application>();
+    EndpointConfig config;
+    config.node = driver_node;
+    config.limits = job_.links();
+    config.heartbeat = job_.heartbeat();
+    config.transport = std::make_shared<BaspTransport>();
+    endpoint_ = spawn_endpoint(application_->system(), config);
+    mailer_ = Mailer(driver_node, endpoint_);
+    driver_ = spawn_driver_actor(
+        application_->system(), endpoint_,
+        [this](const Error& error, const std::string& node) { note_failure(error, node); });
+    signals_ = std::make_unique<SignalWatcher>([this](int signal) { interrupt(signal); });
+  }
+
+  // --- Signals and failures, on other threads -----------------------------------------------
+
+  void interrupt(int signal) {
+    if (interrupted_.exchange(true)) {
+      // The user insists. Nothing is waited for: the end of this process ends the workers.
+      children_->kill_all();
+      _exit(130);
+    }
+    log_info("driver", "{}: stopping; once more to stop at once", strsignal(signal));
+    events_.append({{"event", "interrupted"}, {"signal", strsignal(signal)}});
+    caf::anon_send(driver_, Interrupted{});
+    // With the lock, so that no waiter misses it between its check and its wait.
+    std::lock_guard<std::mutex> lock(mutex_);
+    changed_.notify_all();
+  }
+
+  void note_failure(const Error& error, const std::string& node) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (closing_) return;
+    failed_ = true;
+    events_.append({{"event", node.empty() ? "failure" : "node_lost"},
+                    {"node", node},
+                    {"error", error.to_string()}});
+  }
+
+  void worker_exited(const std::string& node, pid_t pid, const std::string& how) {
+    log_debug("driver", "worker {} of node {} {}", pid, node, how);
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (closing_) return;
+    events_.append({{"event", "worker_exited"}, {"node", node}, {"how", how}});
+  }
+
+  Result<void> check_interrupt() const {
+    if (interrupted_) return Error{ErrorCode::interrupted, "job " + job_.name(), "interrupted", {}};
+    return {};
+  }
+
+  // --- Control requests ---------------------------------------------------------------------
+
+  Result<ControlAnswer> ask(const Node& node, v1::Request request, milliseconds timeout) {
+    ControlCall control;
+    control.who = node.who();
+    control.node = node.name;
+    control.target = node.control;
+    control.request = std::move(request);
+    control.timeout = timeout;
+    return call(driver_, std::move(control));
+  }
+
+  Result<ControlAnswer> ask_launcher(const Node& node, v1::Request request, milliseconds timeout,
+                                     bool survives_interrupt = false) {
+    ControlCall control;
+    control.who = node.who() + " at " + node.launcher_address;
+    control.target = node.launcher;
+    control.request = std::move(request);
+    control.timeout = timeout;
+    control.survives_interrupt = survives_interrupt;
+    return call(driver_, std::move(control));
+  }
+
+  /// Connects to a node actor and says hello to it through the driver actor, so that what the
+  /// other side sees as the caller lives as long as the session.
+  Result<ControlAnswer> greet(const std::string& who, const std::string& node,
+                              const std::string& address, const v1::Hello& hello,
+                              const caf::actor& endpoint, milliseconds timeout,
+                              caf::actor& control_actor) {
+    TROUPE_TRY(check_interrupt());
+    TROUPE_ASSIGN(const HostPort target, parse_address(address));
+    auto connected = application_->network().connect(target.host, target.port, timeout);
+    if (!connected) {
+      Error error = std::move(connected).error();
+      error.where = who + " at " + address;
+      if (error.hint.empty()) error.hint = "is `troupe node` running there?";
+      return error;
+    }
+    control_actor = *connected;
+    ControlCall control;
+    control.who = who + " at " + address;
+    control.node = node;
+    control.target = control_actor;
+    *control.request.mutable_hello() = hello;
+    control.endpoint = endpoint;
+    control.timeout = timeout;
+    TROUPE_ASSIGN(auto answer, call(driver_, std::move(control)));
+    if (!answer.response.has_hello()) return cluster_error(who, "wrong answer to hello");
+    TROUPE_TRY(check_peer(who + " at " + address, answer.response.hello()));
+    return answer;
+  }
+
+  // --- Step 2: workers ----------------------------------------------------------------------
+
+  Result<void> start_workers(
+      const std::function<Result<WorkerRequirements>(const std::string& node)>& requirements) {
+    for (Node& node : nodes_) {
+      TROUPE_TRY(check_interrupt());
+      TROUPE_ASSIGN(WorkerRequirements wanted, requirements(node.name));
+      const v1::JobNode& declared = job_.nodes(static_cast<int>(&node - nodes_.data()));
+      const Environment of_job = to_environment(declared.environment());
+      if (node.local()) {
+        TROUPE_TRY(fork_worker(node, wanted.environment, of_job));
+      } else {
+        TROUPE_TRY(request_worker(node, wanted.environment, of_job));
+      }
+    }
+    return await_local_workers();
+  }
+
+  v1::WorkerSpec worker_spec(const Node& node) const {
+    v1::WorkerSpec spec;
+    spec.set_job(job_.name());
+    spec.set_node(node.name);
+    spec.set_host("127.0.0.1");
+    *spec.mutable_heartbeat() = job_.heartbeat();
+    *spec.mutable_links() = job_.links();
+    if (!job_.plugin().type_url().empty()) spec.add_plugins(job_.plugin().type_url());
+    const auto binary = worker_binary(options_.worker_binary);
+    for (const auto& directory : plugin_directories(options_.plugin_directories, binary))
+      spec.add_plugin_directories(std::filesystem::absolute(directory).string());
+    spec.set_connect_timeout_seconds(connect_seconds());
+    spec.set_drain_seconds(std::chrono::duration<double>(drain_time).count());
+    return spec;
+  }
+
+  double connect_seconds() const {
+    return std::chrono::duration<double>(connect_timeout()).count();
+  }
+
+  Result<void> fork_worker(Node& node, const Environment& wanted, const Environment& of_job) {
+    auto environment = worker_environment(current_environment(), {wanted, of_job}, machine_);
+    TROUPE_ASSIGN(
+        node.pid,
+        start_worker(
+            *children_, worker_binary(options_.worker_binary), worker_spec(node),
+            std::move(environment),
+            [this, name = node.name](pid_t, Result<v1::WorkerStarted> started) {
+              {
+                std::lock_guard<std::mutex> lock(mutex_);
+                ready_.emplace(name, std::move(started));
+              }
+              changed_.notify_all();
+            },
+            [this, name = node.name](pid_t pid, const std::string& how) {
+              worker_exited(name, pid, how);
+            }));
+    return {};
+  }
+
+  Result<void> request_worker(Node& node, const Environment& wanted, const Environment& of_job) {
+    TROUPE_TRY(greet(node.who(), {}, node.launcher_address, make_hello("", job_.name()), nullptr,
+                     std::min(time_left(), launcher_connect_timeout), node.launcher));
+    v1::Request request;
+    v1::StartWorker& start = *request.mutable_start_worker();
+    start.set_job(job_.name());
+    start.set_node(node.name);
+    for (const Environment& layer : {wanted, of_job})
+      for (const auto& [name, value] : layer) (*start.mutable_environment())[name] = value;
+    *start.mutable_heartbeat() = job_.heartbeat();
+    *start.mutable_links() = job_.links();
+    start.add_plugins(job_.plugin().type_url());
+    start.set_connect_timeout_seconds(connect_seconds());
+    TROUPE_ASSIGN(auto answer, ask_launcher(node, std::move(request), time_left()));
+    if (!answer.response.has_worker_started())
+      return cluster_error(node.who(), "wrong answer to a request for a worker");
+    node.pid = static_cast<pid_t>(answer.response.worker_started().pid());
+    // The launcher may listen on all interfaces; its host as this machine knows it is what counts.
+    TROUPE_ASSIGN(const HostPort launcher, parse_address(node.launcher_address));
+    TROUPE_ASSIGN(const HostPort worker,
+                  parse_address(answer.response.worker_started().address()));
+    node.address = fmt::format(
+        launcher.host.find(':') == std::string::npos ? "{}:{}" : "[{}]:{}", launcher.host,
+        worker.port);
+    return {};
+  }
+
+  Result<void> await_local_workers() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (Node& node : nodes_) {
+      if (!node.local()) continue;
+      const bool in_time = changed_.wait_until(
+          lock, deadline_, [&] { return interrupted_ || ready_.count(node.name) != 0; });
+      TROUPE_TRY(check_interrupt());
+      if (!in_time)
+        return cluster_error(node.who(), "its worker did not start in time",
+                             "raise connect_timeout_seconds");
+      const auto& started = ready_.at(node.name);
+      if (!started) return started.error();
+      node.address = started->address();
+    }
+    return {};
+  }
+
+  // --- Steps 3 and 4: connections -----------------------------------------------------------
+
+  Result<void> greet_workers() {
+    const v1::Hello hello = make_hello(driver_node, job_.name());
+    for (Node& node : nodes_) {
+      TROUPE_ASSIGN(auto answer, greet(node.who(), node.name, node.address, hello, endpoint_,
+                                       std::min(time_left(), worker_connect_timeout),
+                                       node.control));
+      if (answer.endpoint == nullptr)
+        return cluster_error(node.who(), "answered hello without an endpoint");
+      caf::anon_send(endpoint_,
+                     AttachPeer{node.name, caf::actor_cast<caf::actor>(answer.endpoint)});
+      infos_.push_back(answer.response.hello());
+    }
+    return {};
+  }
+
+  /// Whether `a` connects to `b`: the lower name does, unless only the other one can.
+  static bool dials(const Node& a, const Node& b) {
+    auto loopback = [](const Node& node) {
+      auto parsed = parse_address(node.address);
+      return parsed && is_loopback(parsed->host);
+    };
+    if (loopback(a) != loopback(b)) return loopback(a);
+    return a.name < b.name;
+  }
+
+  Result<void> join_workers() {
+    for (Node& node : nodes_) {
+      v1::Request request;
+      for (const Node& peer : nodes_) {
+        if (peer.name == node.name || !dials(node, peer)) continue;
+        auto* entry = request.mutable_join()->add_peers();
+        entry->set_name(peer.name);
+        entry->set_address(peer.address);
+      }
+      if (!request.has_join()) continue;
+      TROUPE_TRY(ask(node, std::move(request), time_left()));
+    }
+    return {};
+  }
+
+  // --- The end ------------------------------------------------------------------------------
+
+  /// Ends all workers and this process's actors. After a failure the work is void and nothing is
+  /// waited for; otherwise workers finish within `drain_time`.
+  void close() {
+    if (!application_) return;
+    const int code = failed_ ? 3 : interrupted_ ? 130 : 1;
+    Watchdog watchdog(shutdown_limit, code, [this] { children_->kill_all(); });
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      closing_ = true;
+    }
+    if (!failed_) drain_workers();
+    stop_workers();
+    signals_.reset();
+    caf::anon_send_exit(driver_, caf::exit_reason::user_shutdown);
+    caf::anon_send_exit(endpoint_, caf::exit_reason::user_shutdown);
+    for (Node& node : nodes_) node.control = node.launcher = nullptr;
+    mailer_ = Mailer();
+    driver_ = endpoint_ = nullptr;
+    application_.reset();
+    children_.reset();
+  }
+
+  void drain_workers() {
+    for (const Node& node : nodes_) {
+      if (!node.control) continue;
+      caf::anon_send(endpoint_, DetachPeer{node.name});
+      v1::Request request;
+      request.mutable_drain()->set_deadline_seconds(
+          std::chrono::duration<double>(drain_time).count());
+      caf::anon_send(node.control, encode(request));
+    }
+    children_->wait_all(drain_time);
+  }
+
+  void stop_workers() {
+    children_->kill_all();
+    for (const Node& node : nodes_) {
+      if (node.local() || node.pid == 0) continue;
+      v1::Request request;
+      request.mutable_stop_worker()->set_pid(node.pid);
+      request.mutable_stop_worker()->set_kill(failed_);
+      // Best effort: a launcher that is gone has taken its workers along.
+      (void)ask_launcher(node, std::move(request), drain_time, true);
+    }
+    children_->wait_all(drain_time);
+  }
+
+  const v1::Job job_;
+  const SessionOptions options_;
+  const Machine machine_ = read_machine();
+  std::unique_ptr<Console> console_;
+  EventLog events_;
+  const Clock::time_point deadline_;  ///< for connecting
+
+  std::unique_ptr<ChildProcesses> children_;
+  std::unique_ptr<Application> application_;
+  std::unique_ptr<SignalWatcher> signals_;
+  caf::actor endpoint_;
+  caf::actor driver_;
+  Mailer mailer_;
+  std::vector<Node> nodes_;  ///< in the order of the job; fixed after check_nodes
+  std::vector<v1::NodeInfo> infos_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::string, Result<v1::WorkerStarted>> ready_;  ///< guarded by mutex_
+  bool closing_ = false;                                    ///< guarded by mutex_
+  std::atomic<bool> failed_{false};
+  std::atomic<bool> interrupted_{false};
+};
+
+}  // namespace
+
+JobSession::~JobSession() = default;
+
+Result<std::unique_ptr<JobSession>> JobSession::open(
+    const v1::Job& job, const SessionOptions& options,
+    const std::function<Result<WorkerRequirements>(const std::string& node)>& requirements) {
+  auto session = std::make_unique<Session>(job, options);
+  TROUPE_TRY(session->connect(requirements));
+  return std::unique_ptr<JobSession>(std::move(session));
+}
+
+}  // namespace troupe

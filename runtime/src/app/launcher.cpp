@@ -1,0 +1,107 @@
+#include "app/launcher.hpp"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <memory>
+
+#include <caf/exit_reason.hpp>
+#include <caf/send.hpp>
+#include <fmt/format.h>
+
+#include "actor/control_codec.hpp"
+#include "actor/call_node.hpp"
+#include "app/application.hpp"
+#include "app/child_processes.hpp"
+#include "app/launcher_actor.hpp"
+#include "app/paths.hpp"
+#include "app/signals.hpp"
+#include "app/stop_request.hpp"
+#include "app/watchdog.hpp"
+#include "troupe/log.hpp"
+
+namespace troupe {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr double default_drain_seconds = 10;
+
+Result<void> check_host(const runtime::v1::Node& node, const std::string& host) {
+  if (is_loopback(host)) return {};
+  if (!node.insecure())
+    return bad_input("node " + node.name(),
+                     "listens on " + host + ", beyond this machine, without TLS",
+                     "use host 127.0.0.1, or set `insecure: true` on a network you trust");
+  log_warning("launcher",
+              "listens on {} without TLS: anyone who can reach the port can run jobs here", host);
+  return {};
+}
+
+LauncherActorConfig actor_config(const runtime::v1::Node& node, const std::string& host,
+                                 const std::filesystem::path& binary, milliseconds drain,
+                                 ChildProcesses& children) {
+  LauncherActorConfig config;
+  config.info = describe_this_process(node.name());
+  config.host = host;
+  config.binary = binary;
+  const std::vector<std::filesystem::path> configured(node.plugin_directories().begin(),
+                                                      node.plugin_directories().end());
+  for (const auto& directory : plugin_directories(configured, binary))
+    config.plugin_directories.push_back(directory.string());
+  config.environment = Environment(node.environment().begin(), node.environment().end());
+  config.drain = drain;
+  config.children = &children;
+  return config;
+}
+
+/// Whoever names a port wants that one; the error says what to change.
+Error listen_error(const runtime::v1::Node& node, const std::string& host, std::uint16_t port,
+                   const Error& cause) {
+  return bad_input("node " + node.name(),
+                   fmt::format("cannot listen on {}:{}: {}", host, port, cause.what),
+                   "stop what uses it, or set another `host` or `port` in the node file");
+}
+
+}  // namespace
+
+Result<void> run_launcher(const runtime::v1::Node& node, const std::filesystem::path& binary,
+                          const std::function<void(const std::string&)>& on_ready) {
+  const std::string host = node.host().empty() ? "127.0.0.1" : node.host();
+  TROUPE_TRY(check_host(node, host));
+  const auto port = static_cast<std::uint16_t>(node.has_port() ? node.port() : default_node_port);
+  const double seconds =
+      node.drain_seconds() > 0 ? node.drain_seconds() : default_drain_seconds;
+  const milliseconds drain(static_cast<std::int64_t>(seconds * 1000));
+
+  StopRequest stop;
+  ChildProcesses children;
+  SignalWatcher signals([&](int signal) { stop.ask({strsignal(signal), 0, drain}); });
+  auto application = std::make_unique<Application>();
+  auto actor = spawn_launcher_actor(application->system(),
+                                    actor_config(node, host, binary, drain, children));
+  auto bound = application->network().publish(actor, host, port);
+  Result<void> outcome;
+  if (bound) {
+    on_ready(fmt::format(host.find(':') == std::string::npos ? "{}:{}" : "[{}]:{}", host, *bound));
+    const Stop reason = stop.wait();
+    log_info("launcher", "ends: {}", reason.reason);
+    application->network().unpublish(actor, *bound);
+  } else {
+    outcome = listen_error(node, host, port, bound.error());
+  }
+
+  Watchdog watchdog(drain + std::chrono::seconds(5), 1, [&] { children.kill_all(); });
+  caf::anon_send(actor, LauncherDrain{});
+  children.wait_all(drain + std::chrono::seconds(2));
+  children.kill_all();
+  children.wait_all(std::chrono::seconds(2));
+  caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+  actor = nullptr;
+  application.reset();
+  return outcome;
+}
+
+}  // namespace troupe
