@@ -1,0 +1,67 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <boost/test/unit_test.hpp>
+
+#include "support/process.hpp"
+
+namespace troupe::test {
+
+/// The error form: one line, `troupe: ...`.
+inline bool is_one_error_line(const std::string& text) {
+  return text.rfind("troupe: ", 0) == 0 && text.find('\n') == text.size() - 1;
+}
+
+/// A `troupe` process that finds the test plugin, and no other.
+inline Process start_troupe(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), TROUPE_BINARY);
+  return Process(std::move(arguments), {{"TROUPE_PLUGIN_PATH", TEST_JOB_PLUGINS}});
+}
+
+/// Files of launchers and jobs in a directory of their own.
+class Cluster {
+ public:
+  /// Starts a launcher on a free port; `address` gets where it listens.
+  Process start_launcher(const std::string& name, std::string& address) const {
+    const std::string file = files_.write(
+        name + ".textproto", "name: \"" + name + "\" port: 0 drain_seconds: 2\n");
+    Process launcher = start_troupe({"node", "--config", file});
+    const auto line = launcher.read_line();
+    BOOST_REQUIRE_MESSAGE(line, launcher.error_output());
+    const std::string ready = "node " + name + " ready on ";
+    BOOST_REQUIRE_EQUAL(line->substr(0, ready.size()), ready);
+    address = line->substr(ready.size());
+    return launcher;
+  }
+
+  /// A job over nodes a, b, ...; one for each address, "" for a worker on this machine.
+  std::string job(const std::string& plugin, const std::vector<std::string>& addresses = {"", ""}) {
+    std::string text = "name: \"test\"\n";
+    char name = 'a';
+    for (const std::string& address : addresses) {
+      text += std::string("nodes { name: \"") + name++ + "\"";
+      if (!address.empty()) text += " address: \"" + address + "\"";
+      text += " }\n";
+    }
+    text += "heartbeat { interval_seconds: 0.2 timeout_seconds: 1.5 }\n";
+    text += "plugin { [type.googleapis.com/troupe.test_job.v1.TestJob] { " + plugin + " } }\n";
+    return files_.write("job.textproto", text);
+  }
+
+  /// Runs the job; its output directory is `out()`.
+  Process run(const std::string& job_file, std::vector<std::string> more = {}) const {
+    std::vector<std::string> arguments{"run", job_file, "--out", out()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return start_troupe(std::move(arguments));
+  }
+
+  std::string out() const { return (files_.path() / "out").string(); }
+  const TemporaryDirectory& files() const { return files_; }
+
+ private:
+  TemporaryDirectory files_;
+};
+
+}  // namespace troupe::test
