@@ -18,7 +18,7 @@ if [ "$in_text" != "$in_code" ]; then
 fi
 
 # Lines of the form `[life:3] path/to/file.cpp` list where a step happens.
-places=$(grep -oE '^- `\[life:[0-9]+\]` `[^`]+`' "$document" | tr -d '`' | sed 's/^- //')
+places=$(grep -oE '^ *- `\[life:[0-9]+\]` `[^`]+`' "$document" | tr -d '`' | sed 's/^ *- //')
 [ -n "$places" ] || { echo "$document lists no places" >&2; status=1; }
 while read -r mark file; do
   [ -n "$mark" ] || continue
