@@ -3,14 +3,15 @@
 #include "config/loader.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "config/override.hpp"
 #include "config/plugin_message.hpp"
 #include "config/rules.hpp"
 #include "config/source.hpp"
-#include "config/suggest.hpp"
 #include "config/text.hpp"
 #include "config/validate.hpp"
 
@@ -54,7 +55,7 @@ Result<std::unique_ptr<Message>> unpack_job(const runtime::v1::Job& job, PluginH
   const auto types = plugins.job_types();
   if (std::find(types.begin(), types.end(), name) == types.end())
     return bad_input(source.locate("plugin"), fmt::format("\"{}\" is not a kind of job", name),
-                     suggest(name, types, "kinds of job"));
+                     fmt::format("kinds of job: {}", fmt::join(types, ", ")));
   return message;
 }
 

@@ -19,11 +19,14 @@ int tree_index(const pb::FieldDescriptor& field, const PathStep& step) {
   return index_number(*step.index).value_or(0);
 }
 
-/// A list written as `[a, b, c]` has one position for all its elements.
+/// A list written as `[a, b, c]` has one position for all its elements: that of an earlier one
+/// then stands for those behind it.
 std::optional<pb::TextFormat::ParseLocation> nearest_location(const Tree& tree,
                                                               const pb::FieldDescriptor& field,
                                                               int index) {
-  for (int i = index; i >= std::min(index, 0); --i) {
+  const bool written = !field.message_type() || tree.GetTreeForNested(&field, index);
+  const int last = written ? std::min(index, 0) : index;
+  for (int i = index; i >= last; --i) {
     const auto location = tree.GetLocation(&field, i);
     if (location.line >= 0) return location;
   }
@@ -41,12 +44,14 @@ std::string TextConfigSource::locate(const std::string& path) const {
   std::string where = name_;
   const pb::Descriptor* type = &type_;
   const Tree* tree = &tree_;
+  FieldPath walked;
   for (const auto& step : *parsed) {
+    walked.push_back(step);
     const auto* field = type ? type->FindFieldByName(step.field) : nullptr;
     if (!field || !tree) break;
     const int index = tree_index(*field, step);
     const auto location = nearest_location(*tree, *field, index);
-    if (!location) break;
+    if (!location) return set_inside(walked).value_or(where);
     where = name_ + ":" + text_.describe(text_.offset(location->line, location->column));
     if (!field->message_type() || field->is_map()) break;
     type = field->message_type();
@@ -54,6 +59,13 @@ std::string TextConfigSource::locate(const std::string& path) const {
     tree = tree->GetTreeForNested(field, index);
   }
   return where;
+}
+
+std::optional<std::string> TextConfigSource::set_inside(const FieldPath& path) const {
+  for (auto set = sets_.rbegin(); set != sets_.rend(); ++set) {
+    if (contains(path, *set)) return "--set " + to_string(*set);
+  }
+  return std::nullopt;
 }
 
 std::string TextConfigSource::locate_plugin_field(const std::string& path) const {

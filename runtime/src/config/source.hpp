@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,9 @@ class TextConfigSource final : public ConfigSource {
   std::string locate_plugin_field(const std::string& path) const override;
 
  private:
+  /// The `--set` that has made something at or inside `path`, which the file does not have.
+  std::optional<std::string> set_inside(const FieldPath& path) const;
+
   std::string name_;
   TextPositions text_;
   const google::protobuf::Descriptor& type_;

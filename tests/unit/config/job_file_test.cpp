@@ -7,6 +7,7 @@
 #include "unit/config/support.hpp"
 
 using troupe::testing::ConfigFile;
+using troupe::testing::error_text;
 using troupe::testing::good_fields;
 using troupe::testing::job_with;
 
@@ -31,7 +32,7 @@ BOOST_AUTO_TEST_SUITE(job_file)
 BOOST_AUTO_TEST_CASE(a_good_file_loads_with_its_plugin) {
   const ConfigFile file("# proto-message: troupe.runtime.v1.Job\n" + job_with(good_fields));
   const auto loaded = file.load_job();
-  BOOST_REQUIRE_MESSAGE(loaded.ok(), loaded.error().to_string());
+  BOOST_REQUIRE_MESSAGE(loaded.ok(), error_text(loaded));
   BOOST_TEST(loaded->job.name() == "job");
   BOOST_TEST(loaded->job.nodes(0).name() == "a");
   BOOST_TEST(troupe::testing::plugin_text(*loaded) == "count: 7 part { name: \"p\" } alpha { }");
@@ -127,7 +128,7 @@ BOOST_AUTO_TEST_CASE(a_number_outside_its_range_has_a_position) {
              "FILE:7:1: plugin.ratio is 0; it must be greater than 0 and less than 1");
   BOOST_TEST(plugin_error(std::string(good_fields) + "parts { name: \"a\" }\n" +
                           "parts { name: \"b\"\n weight: -1 }\n") ==
-             "FILE:8:2: plugin.parts[1].weight is -1; it must be at least 0 and at most 1");
+             "FILE:9:2: plugin.parts[1].weight is -1; it must be at least 0 and at most 1");
 }
 
 BOOST_AUTO_TEST_CASE(elements_of_lists_and_maps_are_checked) {
@@ -197,7 +198,7 @@ BOOST_AUTO_TEST_CASE(the_source_locates_fields_after_loading) {
   const ConfigFile file(
       job_with(std::string(good_fields) + "parts { name: \"a\" }\nparts {\n  name: \"b\"\n}\n"));
   const auto loaded = file.load_job({"plugin.parts[0].weight=0.5", "plugin.part.name=q"});
-  BOOST_REQUIRE_MESSAGE(loaded.ok(), loaded.error().to_string());
+  BOOST_REQUIRE_MESSAGE(loaded.ok(), error_text(loaded));
   const auto locate = [&](const std::string& path) {
     return file.shorten(loaded->source->locate_plugin_field(path));
   };

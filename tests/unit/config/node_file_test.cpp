@@ -5,6 +5,7 @@
 #include "unit/config/support.hpp"
 
 using troupe::testing::ConfigFile;
+using troupe::testing::error_text;
 
 BOOST_AUTO_TEST_SUITE(node_file)
 
@@ -13,7 +14,7 @@ BOOST_AUTO_TEST_CASE(a_good_file_loads) {
       "# proto-message: troupe.runtime.v1.Node\nname: \"m1\"\nport: 0\n"
       "environment { key: \"A\" value: \"1\" }\n");
   const auto node = file.load_node({"environment[A]=2", "environment[B=C]=x=y"});
-  BOOST_REQUIRE_MESSAGE(node.ok(), node.error().to_string());
+  BOOST_REQUIRE_MESSAGE(node.ok(), error_text(node));
   BOOST_TEST(node->name() == "m1");
   BOOST_TEST(node->environment().at("A") == "2");
   BOOST_TEST(node->environment().at("B=C") == "x=y");

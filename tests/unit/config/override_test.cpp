@@ -6,6 +6,7 @@
 #include "unit/config/support.hpp"
 
 using troupe::testing::ConfigFile;
+using troupe::testing::error_text;
 using troupe::testing::good_fields;
 using troupe::testing::job_with;
 using troupe::testing::plugin_text;
@@ -18,7 +19,7 @@ struct Fixture {
   /// The plugin's message after these overrides.
   std::string plugin_after(const std::vector<std::string>& sets) {
     const auto loaded = file.load_job(sets);
-    BOOST_REQUIRE_MESSAGE(loaded.ok(), loaded.error().to_string());
+    BOOST_REQUIRE_MESSAGE(loaded.ok(), error_text(loaded));
     return plugin_text(*loaded);
   }
   std::string error(const std::string& set) { return file.job_error({set}); }
@@ -31,7 +32,7 @@ BOOST_FIXTURE_TEST_SUITE(config_override, Fixture)
 BOOST_AUTO_TEST_CASE(fields_of_every_type_are_set) {
   const auto loaded = file.load_job({"name=other", "seed=18446744073709551615",
                                      "links.chunk_bytes=8192", "nodes[0].environment[A]=b"});
-  BOOST_REQUIRE_MESSAGE(loaded.ok(), loaded.error().to_string());
+  BOOST_REQUIRE_MESSAGE(loaded.ok(), error_text(loaded));
   BOOST_TEST(loaded->job.name() == "other");
   BOOST_TEST(loaded->job.seed() == 18446744073709551615u);
   BOOST_TEST(loaded->job.links().chunk_bytes() == 8192u);
@@ -53,7 +54,7 @@ BOOST_AUTO_TEST_CASE(the_last_of_several_wins) {
 
 BOOST_AUTO_TEST_CASE(an_index_equal_to_the_size_appends) {
   const auto loaded = file.load_job({"nodes[1].name=b", "nodes[1].address=192.0.2.7:7856"});
-  BOOST_REQUIRE_MESSAGE(loaded.ok(), loaded.error().to_string());
+  BOOST_REQUIRE_MESSAGE(loaded.ok(), error_text(loaded));
   BOOST_REQUIRE(loaded->job.nodes_size() == 2);
   BOOST_TEST(loaded->job.nodes(1).name() == "b");
   BOOST_TEST(loaded->job.nodes(1).address() == "192.0.2.7:7856");
@@ -146,7 +147,7 @@ BOOST_AUTO_TEST_CASE(a_value_out_of_range_names_the_override) {
              "--set plugin.count: plugin.count is 101; it must be at least 1 and at most 100");
   BOOST_TEST(error("plugin.part={name: \"x\" weight: 3}") ==
              "--set plugin.part: plugin.part.weight is 3; it must be at least 0 and at most 1");
-  BOOST_TEST(error("nodes[1].address=x") == "FILE: nodes[1].name is missing");
+  BOOST_TEST(error("nodes[1].address=x") == "--set nodes[1].address: nodes[1].name is missing");
 }
 
 BOOST_AUTO_TEST_CASE(stepping_into_an_absent_plugin_message_is_refused) {

@@ -38,6 +38,12 @@ std::string job_with(const std::string& plugin_fields);
 /// Fields of a plugin message that loads.
 inline constexpr const char* good_fields = "count: 7\npart { name: \"p\" }\nalpha {}\n";
 
+/// The error's text, or nothing.
+template <class T>
+std::string error_text(const Result<T>& result) {
+  return result ? "" : result.error().to_string();
+}
+
 /// The plugin's message in one line of text format.
 std::string plugin_text(const LoadedJob& job);
 
