@@ -1,0 +1,329 @@
+// The LibTorch executor beyond the conformance suite: what needs layers of its own.
+#include <cmath>
+
+#include <ATen/core/Tensor.h>
+#include <boost/test/unit_test.hpp>
+#include <c10/util/Exception.h>
+
+#include "core/model_catalog.hpp"
+#include "libtorch/device.hpp"
+#include "libtorch/gradient_norm.hpp"
+#include "libtorch/tensors.hpp"
+#include "unit/libtorch/stage_fixture.hpp"
+
+using namespace troupe::mp;
+using namespace troupe::mp::test;
+
+namespace {
+
+using Tensors = FunctionLayer::Tensors;
+
+/// x -> x, a count of the rows' positive elements, a mask, nothing.
+Tensors spread(const Tensors& in) {
+  const at::Tensor positive = in[0].gt(0);
+  return {in[0] * 2, positive.sum(1), positive, at::Tensor()};
+}
+
+/// (x, counts, mask, nothing): uses each of them.
+Tensors gather(const Tensors& in) {
+  TORCH_CHECK(in.size() == 4 && !in[3].defined(), "the absent value arrived");
+  TORCH_CHECK(in[1].scalar_type() == at::kLong && in[2].scalar_type() == at::kBool);
+  return {in[0] * in[2].to(in[0].scalar_type()) + in[1].unsqueeze(1).to(in[0].scalar_type())};
+}
+
+Tensors sum_of_two(const Tensors& in) { return {in[0] * in[1]}; }
+Tensors fail(const Tensors&) { TORCH_CHECK(false, "no luck today\nand more lines"); }
+Tensors constant(const Tensors& in) { return {in[0].detach() + 1}; }
+
+const Kinds kinds{{"test.spread", spread},
+                  {"test.gather", gather},
+                  {"test.product", sum_of_two},
+                  {"test.fail", fail},
+                  {"test.constant", constant}};
+
+v1::Loss mse() {
+  v1::Loss loss;
+  loss.mutable_mse();
+  return loss;
+}
+
+MicroBatch one_micro_batch(std::uint32_t samples) { return cut(0, samples, samples)[0]; }
+
+LocalPipeline::Fields fields(Shape inputs, Shape targets) {
+  LocalPipeline::Fields fields;
+  fields["inputs"].tensor = pattern(std::move(inputs));
+  fields["targets"].tensor = pattern(std::move(targets));
+  return fields;
+}
+
+/// Final state after two steps of two uneven micro-batches.
+std::vector<NamedTensor> trained(const Plan& plan, const LocalPipeline::Fields& batch,
+                                 std::uint32_t samples, std::uint32_t micro_batch) {
+  LocalPipeline pipeline(plan, factory(kinds));
+  for (std::uint64_t step = 0; step < 2; ++step) {
+    for (const auto& part : cut(step, samples, micro_batch)) {
+      LocalPipeline::Fields rows;
+      for (const auto& [name, value] : batch) {
+        const auto begin = static_cast<std::int64_t>(part.first_sample);
+        rows[name].tensor = value.tensor.rows(begin, begin + part.samples);
+      }
+      pipeline.forward(part, rows);
+      pipeline.backward(part);
+    }
+    pipeline.update({false, 0.1, 1});
+  }
+  return pipeline.export_state();
+}
+
+void check_same_bits(const std::vector<NamedTensor>& a, const std::vector<NamedTensor>& b) {
+  BOOST_REQUIRE_EQUAL(a.size(), b.size());
+  std::map<std::string, HostTensor> by_name;
+  for (const auto& tensor : b) by_name[tensor.name] = tensor.tensor;
+  for (const auto& tensor : a)
+    BOOST_TEST(same_bits(tensor.tensor, by_name.at(tensor.name)), tensor.name);
+}
+
+/// The error of a call, which must fail.
+template <class T, class Call>
+troupe::Error error_of(Call&& call) {
+  troupe::Error error;
+  bool failed = false;
+  call(Completion<T>([&](troupe::Result<T> result) {
+    failed = !result.ok();
+    if (failed) error = result.error();
+  }));
+  BOOST_REQUIRE(failed);
+  return error;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(values_of_all_kinds_pass_through_three_stages) {
+  std::vector<v1::Layer> layers{linear("first", 4, 3), layer("spread", "test.spread", 4),
+                                layer("pass", "identity", 4), layer("gather", "test.gather"),
+                                linear("last", 3, 2)};
+  const auto batch = fields({5, 4}, {5, 2});
+  auto one = request(layers, {});
+  auto three = request(layers, {"pass", "gather"});
+  one.loss = three.loss = mse();
+  const auto trained_on_one = trained(plan(one), batch, 5, 3);
+  check_same_bits(trained_on_one, trained(plan(three), batch, 5, 3));
+  LocalPipeline fresh(plan(one), factory(kinds));
+  BOOST_TEST(!same_bits(fresh.export_state()[0].tensor, trained_on_one[0].tensor));
+}
+
+BOOST_AUTO_TEST_CASE(only_differentiable_values_get_gradients) {
+  std::vector<v1::Layer> layers{linear("first", 4, 3), layer("spread", "test.spread", 4),
+                                layer("pass", "identity", 4)};
+  LocalPipeline pipeline(plan(request(layers, {"pass"})), factory(kinds));
+  const auto part = one_micro_batch(2);
+  const auto forward = pipeline.forward(part, fields({2, 4}, {2, 3}));
+  BOOST_TEST(forward.outputs.at("pass:0").requires_grad);
+  BOOST_TEST(!forward.outputs.at("pass:1").requires_grad);
+  BOOST_TEST(forward.outputs.at("pass:1").tensor.dtype == v1::DTYPE_INT64);
+  BOOST_TEST(forward.outputs.at("pass:2").tensor.dtype == v1::DTYPE_BOOL);
+  BOOST_TEST(forward.outputs.at("pass:3").absent);
+  Value gradient;
+  gradient.tensor = pattern({2, 3});
+  const auto gradients = pipeline.backward(part, {{"pass:0", gradient}});
+  BOOST_TEST(gradients.count("spread:0") == 1);
+  BOOST_TEST(gradients.count("spread:1") == 0);
+  BOOST_TEST(gradients.count("field:inputs") == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_backward_without_any_gradient_is_accepted) {
+  std::vector<v1::Layer> layers{linear("first", 4, 3), layer("cut", "test.constant"),
+                                linear("last", 3, 2)};
+  auto cut_graph = request(layers, {"last"});
+  cut_graph.loss = mse();
+  LocalPipeline pipeline(plan(cut_graph), factory(kinds));
+  const auto part = one_micro_batch(2);
+  pipeline.forward(part, fields({2, 4}, {2, 2}));
+  pipeline.backward(part);
+  const auto norms = pipeline.squared_norms();
+  BOOST_REQUIRE_EQUAL(norms.size(), 4u);
+  BOOST_TEST(norms[0] == 0);
+  BOOST_TEST(norms[1] == 0);
+  BOOST_TEST(norms[2] > 0);
+  pipeline.update({false, 0.1, 1});
+}
+
+BOOST_AUTO_TEST_CASE(gradients_of_several_readers_are_added) {
+  // product reads the same value in both places: the derivative of x * x.
+  v1::Layer square = layer("square", "test.product");
+  read(square, "first");
+  read(square, "first");
+  v1::Layer cube = layer("cube", "test.product");
+  read(cube, "square");
+  read(cube, "first");
+  std::vector<v1::Layer> layers{linear("first", 4, 3), square, cube};
+  LocalPipeline pipeline(plan(request(layers, {})), factory(kinds));
+  const auto part = one_micro_batch(2);
+  auto batch = fields({2, 4}, {2, 3});
+  const auto forward = pipeline.forward(part, batch);
+  Value gradient;
+  gradient.tensor = pattern({2, 3});
+  pipeline.backward(part, {{"cube:0", gradient}});
+
+  // d(x^3) = 3 x^2; the bias' gradient is its sum over the samples.
+  const at::Tensor cubes = libtorch::to_tensor(forward.outputs.at("cube:0").tensor);
+  const at::Tensor x = cubes.abs().pow(1.0 / 3.0) * cubes.sign();
+  const at::Tensor expected = (x * x * 3 * libtorch::to_tensor(gradient.tensor)).sum(0);
+  const auto found =
+      static_cast<libtorch::LibtorchExecutor&>(pipeline.stage(0)).gradients().back();
+  BOOST_TEST(found.name == "first.bias");
+  BOOST_TEST((libtorch::to_tensor(found.tensor) - expected).abs().max().item<double>() < 1e-12);
+}
+
+BOOST_AUTO_TEST_CASE(an_exception_names_its_layer_in_one_line) {
+  std::vector<v1::Layer> layers{linear("first", 4, 3), layer("broken", "test.fail")};
+  const Plan broken = plan(request(layers, {"broken"}));
+  auto executor = factory(kinds)(broken.stages[1].config);
+  BOOST_REQUIRE(executor->initialise(broken.stages[1].config).ok());
+  ForwardTask task;
+  task.micro_batch.step = 4;
+  task.micro_batch.index = 2;
+  task.inputs.resize(1);
+  task.inputs[0].tensor = pattern({2, 3});
+  const auto error = error_of<ForwardOutcome>(
+      [&](auto done) { executor->forward(std::move(task), std::move(done)); });
+  BOOST_TEST(error.to_string() ==
+             "stage 1, forward of step 4, micro-batch 2: layer 'broken': no luck today");
+  executor->discard_all();
+}
+
+BOOST_AUTO_TEST_CASE(a_shape_that_does_not_fit_names_the_layer) {
+  const Plan small = plan(request({linear("first", 4, 3)}, {}));
+  auto executor = factory()(small.stages[0].config);
+  BOOST_REQUIRE(executor->initialise(small.stages[0].config).ok());
+  ForwardTask task;
+  task.inputs.resize(1);
+  task.inputs[0].tensor = pattern({2, 5});
+  const auto error = error_of<ForwardOutcome>(
+      [&](auto done) { executor->forward(std::move(task), std::move(done)); });
+  BOOST_TEST(error.what.find("layer 'first'") == 0, error.what);
+  BOOST_TEST(error.what.find('\n') == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(an_unknown_kind_and_a_missing_parameter_are_errors) {
+  const Plan unknown = plan(request({layer("first", "nonsense")}, {}));
+  auto executor = factory()(unknown.stages[0].config);
+  const auto result = executor->initialise(unknown.stages[0].config);
+  BOOST_REQUIRE(!result.ok());
+  BOOST_TEST(result.error().code == troupe::ErrorCode::bad_input);
+  BOOST_TEST(result.error().what == "unknown kind 'nonsense'");
+
+  const Plan bare = plan(request({layer("first", "linear")}, {}));
+  const auto missing = factory()(bare.stages[0].config)->initialise(bare.stages[0].config);
+  BOOST_REQUIRE(!missing.ok());
+  BOOST_TEST(missing.error().what.find("layer 'first'") == 0, missing.error().what);
+  BOOST_TEST(missing.error().what.find("'weight'") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_device_that_is_not_there_lists_those_that_are) {
+  BOOST_TEST(libtorch::find_device("cpu").ok());
+  const auto none = libtorch::find_device("cuda:99");
+  BOOST_REQUIRE(!none.ok());
+  BOOST_TEST(none.error().code == troupe::ErrorCode::bad_input);
+  BOOST_TEST(none.error().hint.find("this LibTorch has: cpu") == 0, none.error().hint);
+}
+
+BOOST_AUTO_TEST_CASE(a_frozen_stage_passes_gradients_and_keeps_its_weights) {
+  auto frozen = request({linear("first", 4, 3), linear("middle", 3, 3), linear("last", 3, 2)},
+                        {"middle", "last"});
+  frozen.loss = mse();
+  frozen.stages[1].set_frozen(true);
+  LocalPipeline pipeline(plan(frozen), factory());
+  const auto before = pipeline.export_state();
+  const auto part = one_micro_batch(2);
+  pipeline.forward(part, fields({2, 4}, {2, 2}));
+  pipeline.backward(part);
+  const auto norms = pipeline.squared_norms();
+  BOOST_TEST(norms[0] > 0);
+  BOOST_TEST(norms[2] == 0);
+  pipeline.update({false, 0.1, 1});
+  const auto after = pipeline.export_state();
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const bool in_frozen = before[i].name.rfind("middle", 0) == 0;
+    BOOST_TEST(same_bits(before[i].tensor, after[i].tensor) == in_frozen, before[i].name);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_skipped_step_changes_nothing_and_clears_the_gradients) {
+  auto skipped = request({linear("first", 4, 2)}, {});
+  skipped.loss = mse();
+  LocalPipeline pipeline(plan(skipped), factory());
+  const auto before = pipeline.export_state();
+  const auto part = one_micro_batch(2);
+  pipeline.forward(part, fields({2, 4}, {2, 2}));
+  pipeline.backward(part);
+  pipeline.update({true, 0.1, 1});
+  check_same_bits(before, pipeline.export_state());
+  for (const double norm : pipeline.squared_norms()) BOOST_TEST(norm == 0);
+}
+
+BOOST_AUTO_TEST_CASE(state_is_checked_whole_before_any_of_it_is_replaced) {
+  const Plan small = plan(request({linear("first", 4, 2)}, {}));
+  LocalPipeline pipeline(small, factory());
+  const auto before = pipeline.export_state();
+  NamedTensor good{"first.weight", pattern({2, 4}), false};
+  NamedTensor misshapen{"first.bias", pattern({3}), false};
+  NamedTensor stranger{"second.bias", pattern({2}), false};
+  auto error = error_of<void>([&](auto done) {
+    pipeline.stage(0).import_state({good, misshapen}, std::move(done));
+  });
+  BOOST_TEST(error.to_string() == "tensor 'first.bias': shape [3] instead of [2]");
+  error = error_of<void>(
+      [&](auto done) { pipeline.stage(0).import_state({good, stranger}, std::move(done)); });
+  BOOST_TEST(error.where == "tensor 'second.bias'");
+  check_same_bits(before, pipeline.export_state());
+
+  pipeline.import_state({{"first.weight", pattern({2, 4})}, {"first.bias", pattern({2})}});
+  BOOST_TEST(same_bits(pipeline.export_state()[0].tensor, pattern({2, 4})));
+}
+
+BOOST_AUTO_TEST_CASE(exported_state_does_not_change_with_the_next_step) {
+  auto config = request({linear("first", 4, 2)}, {});
+  config.loss = mse();
+  LocalPipeline pipeline(plan(config), factory());
+  const auto kept = pipeline.export_state();
+  const troupe::Blob copy =
+      troupe::Blob::copy_of(kept[0].tensor.data.data(), kept[0].tensor.data.size());
+  const auto part = one_micro_batch(2);
+  pipeline.forward(part, fields({2, 4}, {2, 2}));
+  pipeline.backward(part);
+  pipeline.update({false, 0.1, 1});
+  BOOST_TEST(std::memcmp(copy.data(), kept[0].tensor.data.data(), copy.size()) == 0);
+  BOOST_TEST(!same_bits(kept[0].tensor, pipeline.export_state()[0].tensor));
+}
+
+BOOST_AUTO_TEST_CASE(a_resnet_gives_the_same_bits_with_every_layer_a_stage) {
+  v1::Model model;
+  auto* resnet = model.mutable_resnet();
+  for (int i = 0; i < 3; ++i) resnet->add_blocks(1);
+  resnet->set_block(v1::ResNet::BLOCK_BOTTLENECK);
+  resnet->set_width_multiplier(0.25);
+  resnet->set_num_classes(10);
+  auto layers = list_layers(model);
+  BOOST_REQUIRE(layers.ok());
+  std::vector<std::string> every;
+  for (std::size_t i = 1; i < layers->size(); ++i) every.push_back((*layers)[i].name());
+  const auto batch = fields({3, 3, 32, 32}, {3, 10});
+  for (const auto precision : {v1::PRECISION_FLOAT32, v1::PRECISION_FLOAT64}) {
+    auto one = request(*layers, {});
+    auto many = request(*layers, every);
+    one.loss = many.loss = mse();
+    one.precision = many.precision = precision;
+    check_same_bits(trained(plan(one), batch, 3, 2), trained(plan(many), batch, 3, 2));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(norms_are_summed_in_double_and_find_what_is_not_finite) {
+  const at::Tensor numbers = libtorch::to_tensor(pattern({7, 5}));
+  const double expected = (numbers * numbers).sum().item<double>();
+  BOOST_TEST(std::abs(libtorch::squared_norm(numbers).value - expected) < 1e-12 * expected);
+  BOOST_TEST(libtorch::squared_norm(numbers).finite);
+  BOOST_TEST(!libtorch::squared_norm(numbers / 0.0).finite);
+  BOOST_TEST(libtorch::squared_norm((numbers + 2) * 1e200).finite);
+  BOOST_TEST(libtorch::squared_norm(at::Tensor()).value == 0);
+}
