@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "troupe/model_parallel/host_tensor.hpp"
 #include "troupe/model_parallel/v1/plan.pb.h"
 #include "troupe/result.hpp"
 

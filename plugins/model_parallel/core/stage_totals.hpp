@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "troupe/model_parallel/host_tensor.hpp"
 #include "troupe/model_parallel/v1/plan.pb.h"
 
 namespace troupe::mp {

@@ -1,0 +1,99 @@
+#include "actors/driver.hpp"
+
+#include <utility>
+#include <vector>
+
+#include <caf/actor_system.hpp>
+#include <caf/exit_reason.hpp>
+#include <caf/send.hpp>
+
+#include "actors/optimizer_actor.hpp"
+#include "actors/pipeline_actor.hpp"
+#include "core/state_split.hpp"
+
+namespace troupe::mp {
+namespace {
+
+std::vector<ActorAddress> stage_addresses(const Plan& plan) {
+  std::vector<ActorAddress> addresses;
+  for (const auto& stage : plan.stages) addresses.push_back(stage.address);
+  return addresses;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Driver>> Driver::start(JobSession& session, const Plan& plan,
+                                              DriverOptions options) {
+  std::unique_ptr<Driver> driver(new Driver(session, plan));
+  // A stage reports to the pipeline actor from its first moment on, so that one comes first.
+  driver->spawn_local_actors(std::move(options));
+  TROUPE_TRY(driver->spawn_stages());
+  return driver;
+}
+
+void Driver::spawn_local_actors(DriverOptions options) {
+  auto& system = session_.system();
+  const auto& mailer = session_.mailer();
+  const auto& first = plan_.stages.front().config;
+
+  DataActorConfig data;
+  data.mailer = mailer;
+  data.job = first.job();
+  data.generation = first.generation();
+  data.policy = session_.policy();
+  data.readers = plan_.fields;
+
+  PipelineActorConfig pipeline;
+  pipeline.mailer = mailer;
+  pipeline.job = first.job();
+  pipeline.generation = first.generation();
+  pipeline.stages = stage_addresses(plan_);
+  pipeline.schedule = options.schedule;
+  for (const auto& [kind, feed] : options.feeds) {
+    if (kind == v1::Key::KIND_EVAL) pipeline.evaluation_batches = feed.plan.batches;
+    if (kind == v1::Key::KIND_INFER) pipeline.prediction_batches = feed.plan.batches;
+  }
+  data.feeds = std::move(options.feeds);
+
+  OptimizerActorConfig optimizer;
+  optimizer.mailer = mailer;
+  optimizer.pipeline = {mailer.node(), pipeline_actor};
+  optimizer.stages = pipeline.stages;
+  optimizer.parameters = plan_.parameters;
+  optimizer.lr = options.lr;
+  optimizer.clip_grad_norm = options.clip_grad_norm;
+  optimizer.wait_for_driver = options.wait_for_driver;
+
+  data_ = spawn_data_actor(system, std::move(data));
+  optimizer_ = spawn_optimizer(system, std::move(optimizer));
+  pipeline.data = data_;
+  pipeline.optimizer = optimizer_;
+  pipeline_ = spawn_pipeline_actor(system, std::move(pipeline));
+  mailer.bind(data_actor, data_);
+  mailer.bind(optimizer_actor, optimizer_);
+  mailer.bind(pipeline_actor, pipeline_);
+  session_.subscribe(pipeline_);
+  client_ = std::make_unique<PipelineClient>(session_, pipeline_);
+}
+
+Result<void> Driver::spawn_stages() {
+  for (const auto& stage : plan_.stages)
+    TROUPE_TRY(session_.spawn(stage.address, stage_factory, stage.config));
+  return {};
+}
+
+Result<void> Driver::load_state(const TensorMap& tensors, bool complete,
+                                const std::string& where) {
+  TROUPE_ASSIGN(auto by_stage, split_state(plan_, tensors, complete, where));
+  return client_->import_model(std::move(by_stage));
+}
+
+Driver::~Driver() {
+  client_.reset();
+  for (const auto* name : {pipeline_actor, optimizer_actor, data_actor})
+    session_.mailer().unbind(name);
+  for (const auto& actor : {pipeline_, optimizer_, data_})
+    caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+}
+
+}  // namespace troupe::mp

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include <caf/actor.hpp>
+
+#include "actors/data_actor.hpp"
+#include "actors/pipeline_client.hpp"
+#include "core/plan.hpp"
+#include "troupe/result.hpp"
+#include "troupe/session.hpp"
+
+namespace troupe::mp {
+
+struct DriverOptions {
+  v1::Schedule schedule = v1::SCHEDULE_ONE_F_ONE_B;
+  double lr = 0;
+  double clip_grad_norm = 0;
+  bool wait_for_driver = false;  ///< steps are decided by PipelineClient::apply_step
+  std::map<v1::Key::Kind, FeedConfig> feeds;
+};
+
+/// A plan brought to life: the stages on the session's nodes, and the pipeline, optimizer and data
+/// actors in this process. Destroying it ends the actors of this process; the stages end with the
+/// session. The session must outlive it.
+class Driver {
+ public:
+  static Result<std::unique_ptr<Driver>> start(JobSession& session, const Plan& plan,
+                                               DriverOptions options);
+  ~Driver();
+  Driver(const Driver&) = delete;
+  Driver& operator=(const Driver&) = delete;
+
+  PipelineClient& pipeline() { return *client_; }
+
+  /// Replaces parameters and buffers on the stages that own them; see split_state.
+  Result<void> load_state(const TensorMap& tensors, bool complete, const std::string& where);
+
+ private:
+  Driver(JobSession& session, const Plan& plan) : session_(session), plan_(plan) {}
+  void spawn_local_actors(DriverOptions options);
+  Result<void> spawn_stages();
+
+  JobSession& session_;
+  Plan plan_;
+  caf::actor data_;
+  caf::actor optimizer_;
+  caf::actor pipeline_;
+  std::unique_ptr<PipelineClient> client_;
+};
+
+}  // namespace troupe::mp

@@ -1,0 +1,80 @@
+#include <utility>
+
+#include "actors/driver.hpp"
+#include "core/model_catalog.hpp"
+#include "core/plan.hpp"
+#include "troupe/model_parallel/pipeline.hpp"
+
+namespace troupe::mp {
+
+Pipeline::~Pipeline() = default;
+
+namespace {
+
+/// A driver in which every step is decided by the caller.
+class DrivenPipeline : public Pipeline {
+ public:
+  explicit DrivenPipeline(std::unique_ptr<Driver> driver) : driver_(std::move(driver)) {}
+
+  Result<HostTensor> forward(const HostTensor& inputs, std::uint32_t micro_batch_size) override {
+    TROUPE_TRY(inputs.validate());
+    return driver_->pipeline().forward(inputs, micro_batch_size);
+  }
+
+  Result<void> backward(const HostTensor& output_gradient) override {
+    TROUPE_TRY(output_gradient.validate());
+    return driver_->pipeline().backward(output_gradient);
+  }
+
+  Result<double> step() override {
+    TROUPE_ASSIGN(const StepOutcome outcome, driver_->pipeline().apply_step());
+    return outcome.grad_norm;
+  }
+
+  Result<HostTensor> predict(const HostTensor& inputs, std::uint32_t micro_batch_size) override {
+    TROUPE_TRY(inputs.validate());
+    return driver_->pipeline().predict(inputs, micro_batch_size);
+  }
+
+  Result<TensorMap> state() override { return driver_->pipeline().export_model(); }
+
+  Result<void> load_state(const TensorMap& tensors) override {
+    return driver_->load_state(tensors, false, "load_state");
+  }
+
+ private:
+  std::unique_ptr<Driver> driver_;
+};
+
+Result<Plan> plan_of(const JobSession& session, const PipelineOptions& options) {
+  PlanRequest request;
+  request.job = session.job().name();
+  request.generation = 1;
+  request.seed = options.seed;
+  TROUPE_ASSIGN(request.layers, list_layers(options.model));
+  request.stages = options.stages;
+  for (const auto& node : session.job().nodes()) request.nodes.push_back(node.name());
+  request.schedule = options.schedule;
+  request.precision = options.precision;
+  request.optimizer = options.optimizer;
+  return make_plan(request);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Pipeline>> spawn_pipeline(JobSession& session,
+                                                 const PipelineOptions& options) {
+  if (options.schedule != v1::SCHEDULE_GPIPE)
+    return bad_input("spawn_pipeline", "forward and backward are separate calls here",
+                     "use SCHEDULE_GPIPE");
+  TROUPE_ASSIGN(const Plan plan, plan_of(session, options));
+  DriverOptions driver;
+  driver.schedule = options.schedule;
+  driver.lr = options.optimizer.sgd().lr();
+  driver.clip_grad_norm = options.clip_grad_norm;
+  driver.wait_for_driver = true;
+  TROUPE_ASSIGN(auto started, Driver::start(session, plan, std::move(driver)));
+  return std::unique_ptr<Pipeline>(std::make_unique<DrivenPipeline>(std::move(started)));
+}
+
+}  // namespace troupe::mp

@@ -1,0 +1,74 @@
+#include "jobs/closing_report.hpp"
+
+#include <fmt/format.h>
+
+#include "jobs/json.hpp"
+
+namespace troupe::mp {
+namespace {
+
+std::string stage_line(const Plan& plan, const v1::StageTimes& times) {
+  const auto& stage = plan.stages[times.stage()];
+  return fmt::format(
+      "stage {} on {}: compute {:.2f} s, waiting {:.2f} s, transfer {:.2f} s, "
+      "at most {} micro-batches and {:.1f} MB of activations",
+      times.stage(), stage.address.node, times.compute(), times.waiting(), times.transfer(),
+      times.peak_live_micro_batches(), static_cast<double>(times.peak_live_bytes()) / 1e6);
+}
+
+std::string stage_json(const Plan& plan, const v1::StageTimes& times) {
+  return JsonObject()
+      .add("stage", std::uint64_t{times.stage()})
+      .add("node", plan.stages[times.stage()].address.node)
+      .add("compute_seconds", times.compute())
+      .add("waiting_seconds", times.waiting())
+      .add("transfer_seconds", times.transfer())
+      .add("peak_activation_bytes", std::uint64_t{times.peak_live_bytes()})
+      .add("peak_micro_batches", std::uint64_t{times.peak_live_micro_batches()})
+      .text();
+}
+
+std::string result_json(const Plan& plan, const TrainingResult& result) {
+  std::string stages;
+  for (const auto& times : result.stages.by_stage())
+    stages += (stages.empty() ? "" : ", ") + stage_json(plan, times);
+  JsonObject json;
+  json.add("steps", result.steps)
+      .add("loss", result.last_loss)
+      .add("wall_seconds", result.wall_seconds)
+      .add("training_seconds", result.throughput.seconds())
+      .add("samples", result.throughput.samples())
+      .add("samples_per_second", result.throughput.mean_rate());
+  if (result.evaluation)
+    json.add("accuracy", accuracy(result.evaluation->totals))
+        .add("evaluation_loss", result.evaluation->totals.loss)
+        .add("evaluation_samples", result.evaluation->totals.samples);
+  return json.add("weights", result.weights).add_json("stages", "[" + stages + "]").text();
+}
+
+}  // namespace
+
+double accuracy(const LossTotals& totals) {
+  return totals.samples == 0
+             ? 0
+             : static_cast<double>(totals.correct) / static_cast<double>(totals.samples);
+}
+
+void print_closing_report(Console& console, const Plan& plan, const TrainingResult& result) {
+  const auto& rate = result.throughput;
+  console.line(fmt::format("trained {} steps in {} ({:.3f} s a step, {:.1f} images/s), loss {:.6g}",
+                           result.steps, format_duration(rate.seconds()),
+                           rate.seconds() / static_cast<double>(result.steps), rate.mean_rate(),
+                           result.last_loss));
+  if (result.evaluation) {
+    const auto& totals = result.evaluation->totals;
+    console.line(fmt::format("accuracy {:.2f} % on {} samples, loss {:.6g}",
+                             100 * accuracy(totals), totals.samples, totals.loss));
+  }
+  for (const auto& times : result.stages.by_stage()) console.line(stage_line(plan, times));
+  if (!result.weights.empty()) console.line("weights in " + result.weights);
+  console.line("wall time " + format_duration(result.wall_seconds));
+  console.result(result_json(plan, result));
+}
+
+}  // namespace troupe::mp

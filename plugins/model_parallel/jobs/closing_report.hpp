@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/driver_messages.hpp"
+#include "core/plan.hpp"
+#include "core/stage_totals.hpp"
+#include "jobs/throughput.hpp"
+#include "troupe/console.hpp"
+
+namespace troupe::mp {
+
+/// What a training run came to.
+struct TrainingResult {
+  std::uint64_t steps = 0;
+  double last_loss = 0;
+  Throughput throughput;      ///< of the training steps
+  double wall_seconds = 0;    ///< everything, start to end
+  std::optional<EvaluationOutcome> evaluation;
+  StageTotals stages;
+  std::string weights;        ///< path; empty when discarded
+};
+
+/// Share of the samples that were classified correctly, in [0, 1].
+double accuracy(const LossTotals& totals);
+
+/// Prints the result: lines of text, and an object for `--json`.
+void print_closing_report(Console& console, const Plan& plan, const TrainingResult& result);
+
+}  // namespace troupe::mp

@@ -1,0 +1,116 @@
+#include "jobs/job_setup.hpp"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "core/model_catalog.hpp"
+#include "core/state_split.hpp"
+#include "data/safetensors.hpp"
+
+namespace troupe::mp {
+namespace {
+
+constexpr std::uint64_t default_prefetch_bytes = std::uint64_t{64} << 20;
+
+std::uint32_t cores_for_each_local_node(const runtime::v1::Job& job) {
+  const auto local = std::count_if(job.nodes().begin(), job.nodes().end(),
+                                   [](const auto& node) { return node.address().empty(); });
+  const auto cores = std::max(1U, std::thread::hardware_concurrency());
+  return std::max<std::uint32_t>(1, cores / static_cast<std::uint32_t>(std::max<long>(1, local)));
+}
+
+bool is_local(const runtime::v1::Job& job, const std::string& name) {
+  return std::any_of(job.nodes().begin(), job.nodes().end(), [&](const auto& node) {
+    return node.name() == name && node.address().empty();
+  });
+}
+
+}  // namespace
+
+std::string JobFile::locate(const std::string& path) const {
+  return source ? source->locate_plugin_field(path) : path;
+}
+
+Result<PlanRequest> plan_request(const JobFile& file, const v1::Model& model,
+                                 const google::protobuf::RepeatedPtrField<v1::Stage>& stages,
+                                 v1::Precision precision) {
+  PlanRequest request;
+  request.job = file.job.name();
+  request.generation = 1;
+  request.seed = file.job.seed();
+  auto layers = list_layers(model);
+  if (!layers) {
+    auto error = std::move(layers).error();
+    error.where = file.locate("model");
+    return error;
+  }
+  request.layers = std::move(layers).value();
+  request.stages.assign(stages.begin(), stages.end());
+  for (const auto& node : file.job.nodes()) request.nodes.push_back(node.name());
+  request.precision = precision;
+  request.locate = [file](const std::string& path) { return file.locate(path); };
+  return request;
+}
+
+v1::DType dtype_of(v1::Precision precision) {
+  return precision == v1::PRECISION_FLOAT64 ? v1::DTYPE_FLOAT64 : v1::DTYPE_FLOAT32;
+}
+
+Result<void> check_micro_batch_size(const JobFile& file, std::uint32_t batch_size,
+                                    std::uint32_t micro_batch_size) {
+  if (micro_batch_size <= batch_size) return {};
+  return bad_input(file.locate("micro_batch_size"),
+                   "micro_batch_size " + std::to_string(micro_batch_size) +
+                       " is larger than batch_size " + std::to_string(batch_size));
+}
+
+Result<FeedConfig> open_feed(const JobFile& file, const FeedRequest& request) {
+  DataOptions options;
+  options.seed = request.seed;
+  options.dtype = request.dtype;
+  options.need_targets = request.need_targets;
+  options.loss = request.loss;
+  TROUPE_ASSIGN(auto source, open_data(request.data, options));
+  FeedConfig feed;
+  feed.plan.samples = source->samples();
+  feed.plan.batch_size = request.batch_size;
+  feed.plan.batches = request.batches;
+  if (feed.plan.batches == 0) {
+    if (feed.plan.samples == 0)
+      return bad_input(file.locate(request.path), "the data has no end, so it has no epochs",
+                       "set `samples` of the synthetic data, or train for a number of steps");
+    feed.plan.batches = (feed.plan.samples + request.batch_size - 1) / request.batch_size;
+  }
+  feed.plan.prefetch_bytes =
+      request.data.prefetch_bytes() != 0 ? request.data.prefetch_bytes() : default_prefetch_bytes;
+  feed.micro_batch_size = request.micro_batch_size;
+  feed.source = std::move(source);
+  return feed;
+}
+
+Result<TensorMap> read_weights(const Plan& plan, const std::filesystem::path& path) {
+  TROUPE_ASSIGN(const auto file, SafetensorsFile::open(path));
+  TensorMap tensors;
+  for (const auto& name : file.names()) {
+    TROUPE_ASSIGN(tensors[name], file.tensor(name));
+  }
+  TROUPE_TRY(split_state(plan, tensors, true, path.string()));
+  return tensors;
+}
+
+WorkerRequirements worker_requirements(
+    const runtime::v1::Job& job, const google::protobuf::RepeatedPtrField<v1::Stage>& stages,
+    const std::string& node) {
+  std::uint32_t threads = 0;
+  for (const auto& stage : stages)
+    if (stage.node() == node) threads = std::max(threads, stage.threads());
+  if (threads == 0 && is_local(job, node)) threads = cores_for_each_local_node(job);
+  WorkerRequirements requirements;
+  if (threads == 0) return requirements;
+  for (const auto* variable : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"})
+    requirements.environment[variable] = std::to_string(threads);
+  return requirements;
+}
+
+}  // namespace troupe::mp

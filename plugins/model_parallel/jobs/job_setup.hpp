@@ -1,0 +1,67 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+
+#include <google/protobuf/repeated_field.h>
+
+#include "actors/data_actor.hpp"
+#include "core/plan.hpp"
+#include "troupe/model_parallel/host_tensor.hpp"
+#include "troupe/model_parallel/v1/train_job.pb.h"
+#include "troupe/plugin.hpp"
+#include "troupe/result.hpp"
+
+/// What training and prediction jobs have in common before they run.
+
+namespace troupe::mp {
+
+/// A job with the message of this plugin, and where its fields stand in the file.
+struct JobFile {
+  runtime::v1::Job job;
+  std::shared_ptr<const ConfigSource> source;
+
+  /// Position of a field of the plugin's message; the path itself without a file.
+  std::string locate(const std::string& path) const;
+};
+
+/// The request with what both kinds of job say alike: model, stages, nodes, precision.
+Result<PlanRequest> plan_request(const JobFile& file, const v1::Model& model,
+                                 const google::protobuf::RepeatedPtrField<v1::Stage>& stages,
+                                 v1::Precision precision);
+
+/// Element type of a precision.
+v1::DType dtype_of(v1::Precision precision);
+
+/// Checks that the last field of the pair is at most the first.
+Result<void> check_micro_batch_size(const JobFile& file, std::uint32_t batch_size,
+                                    std::uint32_t micro_batch_size);
+
+/// Opens a data set as a feed; `batches` is how many the job takes, 0 for those of one epoch, which
+/// an endless data set does not have.
+struct FeedRequest {
+  v1::Data data;
+  std::string path;  ///< of the field `data`, for errors
+  std::uint64_t seed = 0;
+  v1::DType dtype = v1::DTYPE_FLOAT32;
+  bool need_targets = true;
+  v1::Loss loss;
+  std::uint32_t batch_size = 1;
+  std::uint32_t micro_batch_size = 1;
+  std::uint64_t batches = 0;
+};
+Result<FeedConfig> open_feed(const JobFile& file, const FeedRequest& request);
+
+/// Reads all tensors of a safetensors file and checks that they are exactly those of the plan.
+Result<TensorMap> read_weights(const Plan& plan, const std::filesystem::path& path);
+
+/// Threads of the node's arithmetic libraries, which are fixed when a process loads them: the most
+/// that a stage there asks for. Stages that leave it open share this machine's cores with the
+/// job's other local workers; on other machines nothing is set then.
+WorkerRequirements worker_requirements(
+    const runtime::v1::Job& job, const google::protobuf::RepeatedPtrField<v1::Stage>& stages,
+    const std::string& node);
+
+}  // namespace troupe::mp

@@ -1,0 +1,37 @@
+#include "jobs/metrics_file.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "jobs/json.hpp"
+
+namespace troupe::mp {
+
+Result<MetricsFile> MetricsFile::create(const std::filesystem::path& path) {
+  MetricsFile metrics;
+  metrics.path_ = path;
+  metrics.file_.reset(std::fopen(path.c_str(), "w"));
+  if (!metrics.file_)
+    return bad_input(path.string(), std::string("cannot write: ") + std::strerror(errno));
+  return metrics;
+}
+
+Result<void> MetricsFile::append(const StepOutcome& step) {
+  const auto samples = static_cast<double>(step.totals.samples);
+  const std::string line = JsonObject()
+                               .add("step", step.step)
+                               .add("loss", step.totals.loss)
+                               .add("lr", step.lr)
+                               .add("grad_norm", step.grad_norm)
+                               .add("samples", step.totals.samples)
+                               .add("seconds", step.seconds)
+                               .add("samples_per_second", samples / step.seconds)
+                               .text() +
+                           "\n";
+  if (std::fputs(line.c_str(), file_.get()) < 0 || std::fflush(file_.get()) != 0)
+    return bad_input(path_.string(), std::string("cannot write: ") + std::strerror(errno));
+  return {};
+}
+
+}  // namespace troupe::mp

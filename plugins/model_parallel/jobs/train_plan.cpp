@@ -1,0 +1,76 @@
+#include "jobs/train_plan.hpp"
+
+#include <utility>
+
+namespace troupe::mp {
+namespace {
+
+Result<void> check_optimizer(const JobFile& file, const v1::Sgd& sgd) {
+  if (sgd.nesterov() && (sgd.momentum() == 0 || sgd.dampening() != 0))
+    return bad_input(file.locate("optimizer.sgd.nesterov"),
+                     "Nesterov momentum needs momentum and no dampening",
+                     "set momentum above 0 and leave dampening out");
+  return {};
+}
+
+FeedRequest feed_request(const JobFile& file, const v1::TrainJob& config) {
+  FeedRequest request;
+  request.seed = file.job.seed();
+  request.dtype = dtype_of(config.precision());
+  request.loss = config.loss();
+  return request;
+}
+
+Result<FeedConfig> open_training(const JobFile& file, const v1::TrainJob& config) {
+  auto request = feed_request(file, config);
+  request.data = config.data();
+  request.path = "data";
+  request.batch_size = config.batch_size();
+  request.micro_batch_size = config.micro_batch_size();
+  request.batches = config.steps();
+  TROUPE_ASSIGN(FeedConfig feed, open_feed(file, request));
+  if (config.length_case() == v1::TrainJob::kEpochs) feed.plan.batches *= config.epochs();
+  return feed;
+}
+
+/// An evaluation batch is one micro-batch: nothing is kept of it for a backward.
+Result<FeedConfig> open_evaluation(const JobFile& file, const v1::TrainJob& config) {
+  auto request = feed_request(file, config);
+  request.data = config.evaluation().data();
+  request.path = "evaluation.data";
+  request.batch_size = config.evaluation().batch_size() != 0 ? config.evaluation().batch_size()
+                                                             : config.batch_size();
+  request.micro_batch_size = request.batch_size;
+  return open_feed(file, request);
+}
+
+Result<Plan> cut_model(const JobFile& file, const v1::TrainJob& config) {
+  TROUPE_ASSIGN(PlanRequest request,
+                plan_request(file, config.model(), config.stages(), config.precision()));
+  request.loss = config.loss();
+  request.schedule = config.schedule();
+  request.optimizer = config.optimizer();
+  return make_plan(request);
+}
+
+}  // namespace
+
+Result<TrainPlan> make_train_plan(const JobFile& file, const v1::TrainJob& config) {
+  TROUPE_TRY(check_micro_batch_size(file, config.batch_size(), config.micro_batch_size()));
+  TROUPE_TRY(check_optimizer(file, config.optimizer().sgd()));
+  TrainPlan train;
+  TROUPE_ASSIGN(train.plan, cut_model(file, config));
+  TROUPE_ASSIGN(train.training, open_training(file, config));
+  if (config.has_evaluation()) {
+    TROUPE_ASSIGN(train.evaluation, open_evaluation(file, config));
+  }
+  if (!config.init_from().empty()) {
+    TROUPE_ASSIGN(train.weights, read_weights(train.plan, config.init_from()));
+  }
+  train.steps = train.training.plan.batches;
+  train.micro_batches =
+      (config.batch_size() + config.micro_batch_size() - 1) / config.micro_batch_size();
+  return train;
+}
+
+}  // namespace troupe::mp

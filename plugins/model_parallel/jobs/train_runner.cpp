@@ -1,0 +1,191 @@
+#include "jobs/train_runner.hpp"
+
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "actors/driver.hpp"
+#include "data/safetensors.hpp"
+#include "jobs/closing_report.hpp"
+#include "jobs/json.hpp"
+#include "jobs/metrics_file.hpp"
+#include "jobs/run_record.hpp"
+#include "jobs/train_plan.hpp"
+#include "troupe/session.hpp"
+
+namespace troupe::mp {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Up to this many steps each gets a line of its own; beyond, the progress line tells.
+constexpr std::uint64_t steps_told_one_by_one = 20;
+
+/// One training job from its first step to its last file.
+class Training {
+ public:
+  Training(JobSession& session, const v1::TrainJob& config, TrainPlan train, MetricsFile metrics,
+           std::filesystem::path directory)
+      : session_(session), config_(config), train_(std::move(train)),
+        metrics_(std::move(metrics)), directory_(std::move(directory)) {
+    result_.stages = StageTotals(train_.plan.stages.size());
+  }
+
+  Result<void> run() {
+    TROUPE_TRY(start());
+    TROUPE_TRY(train());
+    if (interrupted_) return stop_early();
+    if (has_evaluation() && evaluated_step_ != result_.steps) TROUPE_TRY(evaluate());
+    if (interrupted_) return stop_early();
+    TROUPE_TRY(save_weights());
+    result_.wall_seconds = std::chrono::duration<double>(Clock::now() - began_).count();
+    print_closing_report(session_.console(), train_.plan, result_);
+    return {};
+  }
+
+ private:
+  bool has_evaluation() const { return config_.has_evaluation(); }
+
+  Result<void> start() {
+    DriverOptions options;
+    options.schedule = config_.schedule();
+    options.lr = config_.optimizer().sgd().lr();
+    options.clip_grad_norm = config_.clip_grad_norm();
+    options.feeds[v1::Key::KIND_TRAIN] = std::move(train_.training);
+    if (train_.evaluation) options.feeds[v1::Key::KIND_EVAL] = std::move(*train_.evaluation);
+    TROUPE_ASSIGN(driver_, Driver::start(session_, train_.plan, std::move(options)));
+    if (!train_.weights) return {};
+    TROUPE_TRY(driver_->load_state(*train_.weights, true, config_.init_from()));
+    train_.weights.reset();
+    return {};
+  }
+
+  Result<void> train() {
+    const auto every = has_evaluation() ? config_.evaluation().every_steps() : 0;
+    while (result_.steps < train_.steps && !interrupted_) {
+      TROUPE_TRY(train_step());
+      if (every != 0 && result_.steps % every == 0 && !interrupted_) TROUPE_TRY(evaluate());
+    }
+    return {};
+  }
+
+  Result<void> train_step() {
+    TROUPE_ASSIGN(const StepOutcome step, driver_->pipeline().train_step());
+    result_.steps = step.step;
+    result_.last_loss = step.totals.loss;
+    result_.throughput.add(step.totals.samples, step.seconds);
+    result_.stages.add(step.times);
+    interrupted_ = step.interrupted;
+    TROUPE_TRY(metrics_.append(step));
+    tell(step);
+    return {};
+  }
+
+  void tell(const StepOutcome& step) {
+    if (train_.steps <= steps_told_one_by_one) {
+      session_.console().line(fmt::format("step {}/{}: loss {:.6g}, {:.3f} s", step.step,
+                                          train_.steps, step.totals.loss, step.seconds));
+      return;
+    }
+    const auto left = static_cast<double>(train_.steps - step.step) * config_.batch_size();
+    const auto& rate = result_.throughput;
+    session_.console().progress(
+        static_cast<double>(step.step) / static_cast<double>(train_.steps),
+        fmt::format("step {}/{}  loss {:.4f}  {:.0f} images/s  {} left", step.step, train_.steps,
+                    step.totals.loss, rate.recent_rate(),
+                    format_duration(rate.seconds_for(left))));
+  }
+
+  Result<void> evaluate() {
+    TROUPE_ASSIGN(const EvaluationOutcome outcome, driver_->pipeline().evaluate());
+    if (outcome.interrupted) {
+      interrupted_ = true;
+      return {};
+    }
+    evaluated_step_ = result_.steps;
+    result_.evaluation = outcome;
+    session_.record_event(JsonObject()
+                              .add("event", "evaluation")
+                              .add("step", result_.steps)
+                              .add("loss", outcome.totals.loss)
+                              .add("accuracy", accuracy(outcome.totals))
+                              .add("samples", outcome.totals.samples)
+                              .add("seconds", outcome.seconds)
+                              .text());
+    if (result_.steps < train_.steps)
+      session_.console().line(fmt::format("step {}: accuracy {:.2f} % on {} samples, loss {:.6g}",
+                                          result_.steps, 100 * accuracy(outcome.totals),
+                                          outcome.totals.samples, outcome.totals.loss));
+    return {};
+  }
+
+  Result<void> save_weights() {
+    if (config_.discard_weights()) return {};
+    TROUPE_ASSIGN(const TensorMap state, driver_->pipeline().export_model());
+    const auto path = directory_ / "weights.safetensors";
+    TROUPE_TRY(write_safetensors(path, state, {{"step", std::to_string(result_.steps)},
+                                               {"job", session_.job().name()}}));
+    result_.weights = path.string();
+    return {};
+  }
+
+  Result<void> stop_early() {
+    TROUPE_TRY(save_weights());
+    return Error{ErrorCode::interrupted, "step " + std::to_string(result_.steps), "interrupted",
+                 result_.weights.empty() ? "" : "its weights are in " + result_.weights};
+  }
+
+  JobSession& session_;
+  const v1::TrainJob& config_;
+  TrainPlan train_;
+  MetricsFile metrics_;
+  std::filesystem::path directory_;
+  std::unique_ptr<Driver> driver_;
+  Clock::time_point began_ = Clock::now();
+  TrainingResult result_;
+  std::uint64_t evaluated_step_ = 0;
+  bool interrupted_ = false;
+};
+
+class TrainRunner : public JobRunner {
+ public:
+  TrainRunner(JobFile file, v1::TrainJob config)
+      : file_(std::move(file)), config_(std::move(config)) {}
+
+  Result<std::string> check() override {
+    TROUPE_ASSIGN(const TrainPlan train, make_train_plan(file_, config_));
+    return render_plan(train.plan, train.micro_batches);
+  }
+
+  Result<WorkerRequirements> requirements(const std::string& node) override {
+    return worker_requirements(file_.job, config_.stages(), node);
+  }
+
+  Result<void> run(JobSession& session) override {
+    TROUPE_ASSIGN(TrainPlan train, make_train_plan(file_, config_));
+    TROUPE_ASSIGN(auto directory, session.out_directory());
+    TROUPE_TRY(write_run_record(session));
+    TROUPE_ASSIGN(auto metrics, MetricsFile::create(directory / "metrics.jsonl"));
+    return Training(session, config_, std::move(train), std::move(metrics), std::move(directory))
+        .run();
+  }
+
+ private:
+  JobFile file_;
+  v1::TrainJob config_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<JobRunner>> make_train_runner(const runtime::v1::Job& job,
+                                                     std::shared_ptr<const ConfigSource> source) {
+  v1::TrainJob config;
+  if (!job.plugin().UnpackTo(&config))
+    return bad_input(job.name(), "the plugin message is no TrainJob");
+  return std::unique_ptr<JobRunner>(
+      std::make_unique<TrainRunner>(JobFile{job, std::move(source)}, std::move(config)));
+}
+
+}  // namespace troupe::mp
