@@ -1,0 +1,268 @@
+#include "conformance/executor_suite.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <boost/test/unit_test.hpp>
+
+#include "conformance/executor_chain.hpp"
+
+namespace troupe::mp::conformance {
+namespace {
+
+bool all_zero(const std::vector<double>& norms) {
+  return std::all_of(norms.begin(), norms.end(), [](double norm) { return norm == 0; });
+}
+
+HostTensor ones(Shape shape) {
+  HostTensor tensor;
+  tensor.dtype = v1::DTYPE_FLOAT64;
+  tensor.shape = std::move(shape);
+  const auto count = value_of(element_count(tensor.shape));
+  tensor.data = Blob::uninitialized(count * sizeof(double));
+  auto* out = reinterpret_cast<double*>(tensor.data.mutable_data());
+  std::fill(out, out + count, 1.0);
+  return tensor;
+}
+
+}  // namespace
+
+void completes_calls_once_and_in_order(const ExecutorFactory& create) {
+  Chain chain(create, {});
+  std::mutex mutex;
+  std::vector<std::string> completed;
+  const auto note = [&](const std::string& name) {
+    return [&, name](const auto& result) {
+      const std::lock_guard lock(mutex);
+      completed.push_back(name + (result.ok() ? "" : " failed"));
+    };
+  };
+  auto& executor = chain.stage(0);
+  const auto micro_batch = training(1, 0, 3, 1);
+  const Value inputs{test_inputs(1, 3), false, false};
+  const Value targets{test_targets(1, 3), false, false};
+  executor.forward({micro_batch, {inputs, targets}}, note("forward"));
+  executor.backward({micro_batch, {}}, note("backward"));
+  executor.summarise_gradients(note("summarise"));
+  executor.update({}, note("update"));
+  executor.export_state(note("export"));
+  // Calls complete in order: this one is behind all others.
+  check_ok(await<void>([&](auto done) { executor.import_state({}, std::move(done)); }));
+  const std::vector<std::string> expected{"forward", "backward", "summarise", "update", "export"};
+  BOOST_TEST(completed == expected, boost::test_tools::per_element());
+}
+
+void evaluation_keeps_nothing(const ExecutorFactory& create) {
+  Chain chain(create, {});
+  auto micro_batch = training(1, 0, 3, 1);
+  micro_batch.kind = v1::Key::KIND_EVAL;
+  const auto before = chain.state();
+  const auto forward = chain.forward(micro_batch, test_inputs(1, 3), test_targets(1, 3));
+  BOOST_TEST(forward.has_loss);
+  BOOST_TEST(forward.live_bytes == 0u);
+  BOOST_TEST(same_bytes(before, chain.state()));
+  const auto again = chain.forward(micro_batch, test_inputs(1, 3), test_targets(1, 3));
+  BOOST_TEST(again.loss.loss == forward.loss.loss);
+  const auto backward = await<BackwardOutcome>([&](auto done) {
+    chain.stage(0).backward({micro_batch, {}}, std::move(done));
+  });
+  BOOST_TEST(!backward.ok());
+}
+
+void gradients_accumulate_until_the_update(const ExecutorFactory& create) {
+  Chain chain(create, {});
+  BOOST_TEST(all_zero(chain.squared_norms()));
+  const auto first = training(1, 0, 3, 0.5);
+  const auto second = training(1, 1, 3, 0.5);
+  BOOST_TEST(chain.forward(first, test_inputs(1, 3), test_targets(1, 3)).live_bytes > 0u);
+  chain.backward(first);
+  const auto one = chain.squared_norms();
+  BOOST_TEST(one.size() == 4u);  // two weights, two biases
+  BOOST_TEST(!all_zero(one));
+  chain.forward(second, test_inputs(2, 3), test_targets(2, 3));
+  chain.backward(second);
+  BOOST_TEST((chain.squared_norms() != one));
+  chain.update({false, 0.1, 1});
+  BOOST_TEST(all_zero(chain.squared_norms()));
+}
+
+void interleaving_changes_nothing(const ExecutorFactory& create) {
+  const auto run = [&](bool interleaved) {
+    Chain chain(create, {{"", "c"}});
+    const auto first = training(1, 0, 3, 0.5);
+    const auto second = training(1, 1, 3, 0.5);
+    chain.forward(first, test_inputs(1, 3), test_targets(1, 3));
+    if (interleaved) chain.backward(first);
+    chain.forward(second, test_inputs(2, 3), test_targets(2, 3));
+    if (!interleaved) chain.backward(first);
+    chain.backward(second);
+    chain.update({false, 0.5, 1});
+    return chain.state();
+  };
+  BOOST_TEST(same_bytes(run(true), run(false)));
+}
+
+void absent_gradients_are_accepted(const ExecutorFactory& create) {
+  ChainOptions options;
+  options.with_loss = false;
+  Chain chain(create, options);
+  const auto micro_batch = training(1, 0, 3, 1);
+  const auto before = chain.state();
+  chain.forward(micro_batch, test_inputs(1, 3), {});
+  chain.backward(micro_batch, Chain::absent());
+  BOOST_TEST(all_zero(chain.squared_norms()));
+  chain.update({false, 0.5, 1});
+  BOOST_TEST(same_bytes(before, chain.state()));
+}
+
+void input_gradients_exist_where_they_are_wanted(const ExecutorFactory& create) {
+  ChainOptions options;
+  options.with_loss = false;
+  for (const bool wanted : {false, true}) {
+    Chain chain(create, options);
+    auto& executor = chain.stage(0);
+    const auto micro_batch = training(1, 0, 3, 1);
+    const Value input{test_inputs(1, 3), wanted, false};
+    const auto forward = value_of(await<ForwardOutcome>([&](auto done) {
+      executor.forward({micro_batch, {input}}, std::move(done));
+    }));
+    BOOST_REQUIRE(forward.outputs.size() == 1u);
+    BOOST_TEST(forward.outputs[0].requires_grad);
+    const Value gradient{ones(forward.outputs[0].tensor.shape), false, false};
+    const auto backward = value_of(await<BackwardOutcome>([&](auto done) {
+      executor.backward({micro_batch, {gradient}}, std::move(done));
+    }));
+    BOOST_REQUIRE(backward.input_gradients.size() == 1u);
+    BOOST_TEST(backward.input_gradients[0].absent == !wanted);
+    if (wanted) BOOST_TEST((backward.input_gradients[0].tensor.shape == input.tensor.shape));
+  }
+}
+
+void no_loss_without_targets(const ExecutorFactory& create) {
+  Chain chain(create, {});
+  auto micro_batch = training(1, 0, 3, 1);
+  micro_batch.kind = v1::Key::KIND_INFER;
+  BOOST_TEST(!chain.forward(micro_batch, test_inputs(1, 3), {}).has_loss);
+}
+
+void state_is_exported_in_order(const ExecutorFactory& create) {
+  Chain chain(create, {});
+  const auto tensors = value_of(await<std::vector<NamedTensor>>(
+      [&](auto done) { chain.stage(0).export_state(std::move(done)); }));
+  std::vector<std::string> names;
+  for (const auto& tensor : tensors) names.push_back(tensor.name);
+  const std::vector<std::string> expected{"a.weight", "a.bias", "c.weight", "c.bias"};
+  BOOST_TEST(names == expected, boost::test_tools::per_element());
+  for (const auto& tensor : tensors) {
+    BOOST_TEST(tensor.tensor.validate().ok());
+    BOOST_TEST(tensor.tensor.dtype == v1::DTYPE_FLOAT64);
+    BOOST_TEST(!tensor.buffer);
+  }
+}
+
+void imported_state_is_used(const ExecutorFactory& create) {
+  Chain trained(create, {});
+  trained.train_step(1);
+  const auto state = trained.state();
+
+  ChainOptions options;
+  options.seed = 99;
+  Chain other(create, options);
+  BOOST_TEST(!same_bytes(state, other.state()));
+  std::vector<NamedTensor> tensors;
+  for (const auto& [name, tensor] : state) tensors.push_back({name, tensor, false});
+  check_ok(await<void>(
+      [&](auto done) { other.stage(0).import_state(std::move(tensors), std::move(done)); }));
+  BOOST_TEST(same_bytes(state, other.state()));
+
+  auto micro_batch = training(1, 0, 3, 1);
+  micro_batch.kind = v1::Key::KIND_EVAL;
+  const auto expected = trained.forward(micro_batch, test_inputs(5, 3), test_targets(5, 3));
+  const auto got = other.forward(micro_batch, test_inputs(5, 3), test_targets(5, 3));
+  BOOST_TEST(got.loss.loss == expected.loss.loss);
+}
+
+void unfit_state_is_refused_by_name(const ExecutorFactory& create) {
+  const auto import = [&](const std::string& name, Shape shape) {
+    Chain chain(create, {});
+    return await<void>([&](auto done) {
+      chain.stage(0).import_state({{name, ones(std::move(shape)), false}}, std::move(done));
+    });
+  };
+  const auto unknown = import("z.weight", {5, 6});
+  BOOST_REQUIRE(!unknown.ok());
+  BOOST_TEST(unknown.error().to_string().find("z.weight") != std::string::npos);
+  const auto unfit = import("a.weight", {6, 5});
+  BOOST_REQUIRE(!unfit.ok());
+  BOOST_TEST(unfit.error().to_string().find("a.weight") != std::string::npos);
+  BOOST_TEST(import("a.weight", {5, 6}).ok());
+}
+
+void discarding_forgets_a_step(const ExecutorFactory& create) {
+  Chain chain(create, {});
+  Chain fresh(create, {});
+  const auto micro_batch = training(1, 0, 3, 1);
+  chain.forward(micro_batch, test_inputs(7, 3), test_targets(7, 3));
+  chain.backward(micro_batch);
+  chain.forward(micro_batch, test_inputs(8, 3), test_targets(8, 3));
+  chain.stage(0).discard_all();
+  const auto backward = await<BackwardOutcome>([&](auto done) {
+    chain.stage(0).backward({micro_batch, {}}, std::move(done));
+  });
+  BOOST_TEST(!backward.ok());
+  chain.stage(0).discard_all();
+  chain.train_step(1);
+  fresh.train_step(1);
+  BOOST_TEST(same_bytes(chain.state(), fresh.state()));
+}
+
+void a_skipped_update_clears_gradients(const ExecutorFactory& create) {
+  Chain chain(create, {});
+  Chain fresh(create, {});
+  const auto before = chain.state();
+  const auto micro_batch = training(1, 0, 3, 1);
+  chain.forward(micro_batch, test_inputs(7, 3), test_targets(7, 3));
+  chain.backward(micro_batch);
+  chain.update({true, 0.5, 1});
+  BOOST_TEST(same_bytes(before, chain.state()));
+  BOOST_TEST(all_zero(chain.squared_norms()));
+  chain.train_step(2);
+  fresh.train_step(2);
+  BOOST_TEST(same_bytes(chain.state(), fresh.state()));
+}
+
+void frozen_weights_do_not_change(const ExecutorFactory& create) {
+  ChainOptions options;
+  options.frozen = true;
+  Chain chain(create, options);
+  const auto before = chain.state();
+  chain.train_step(1);
+  BOOST_TEST(same_bytes(before, chain.state()));
+}
+
+void initial_state_does_not_depend_on_the_cut(const ExecutorFactory& create) {
+  Chain whole(create, {});
+  Chain parts(create, {{"", "b", "c", "e"}});
+  BOOST_TEST(same_bytes(whole.state(), parts.state()));
+  ChainOptions other_seed;
+  other_seed.seed = 12;
+  BOOST_TEST(!same_bytes(whole.state(), Chain(create, other_seed).state()));
+}
+
+void trained_state_does_not_depend_on_the_cut(const ExecutorFactory& create) {
+  const auto train = [&](std::vector<std::string> first_layers) {
+    Chain chain(create, {std::move(first_layers)});
+    for (std::uint64_t step = 1; step <= 3; ++step) chain.train_step(step);
+    return chain.state();
+  };
+  const auto whole = train({""});
+  BOOST_TEST(!same_bytes(whole, Chain(create, {}).state()));
+  BOOST_TEST(same_bytes(whole, train({"", "c"})));
+  BOOST_TEST(same_bytes(whole, train({"", "loss"})));
+  BOOST_TEST(same_bytes(whole, train({"", "b", "c", "e"})));
+  BOOST_TEST(same_bytes(whole, train({"", "b", "c", "d", "e", "loss"})));
+}
+
+}  // namespace troupe::mp::conformance
