@@ -108,13 +108,16 @@ struct Descriptions {
 Descriptions describe(const ConvolutionGeometry& geometry, const ConvolutionInput& shape) {
   constexpr auto channels_last = memory::format_tag::nhwc;
   Descriptions d;
-  d.input = {{shape.batch, geometry.in_channels, shape.height, shape.width}, float32, channels_last};
-  d.weight = {{geometry.out_channels, geometry.in_channels, geometry.kernel_height,
-               geometry.kernel_width},
-              float32, memory::format_tag::any};
+  d.input = {
+      {shape.batch, geometry.in_channels, shape.height, shape.width}, float32, channels_last};
+  d.weight = {
+      {geometry.out_channels, geometry.in_channels, geometry.kernel_height, geometry.kernel_width},
+      float32,
+      memory::format_tag::any};
   d.output = {{shape.batch, geometry.out_channels, geometry.out_height(shape.height),
                geometry.out_width(shape.width)},
-              float32, channels_last};
+              float32,
+              channels_last};
   d.strides = {geometry.stride_height, geometry.stride_width};
   d.padding = {geometry.padding_height, geometry.padding_width};
   return d;
@@ -130,18 +133,18 @@ dnnl::binary::primitive_desc plan_addition(const memory::desc& d) {
 }
 
 dnnl::convolution_forward::primitive_desc plan_forward(const Descriptions& d) {
-  return {cpu(), training, direct, d.input, d.weight, d.output, d.strides, d.padding, d.padding,
-          attributes()};
+  return {cpu(),    training,  direct,    d.input,   d.weight,
+          d.output, d.strides, d.padding, d.padding, attributes()};
 }
 
 dnnl::convolution_backward_data::primitive_desc plan_backward_input(const Descriptions& d) {
-  return {cpu(), direct, d.input, d.weight, d.output, d.strides, d.padding, d.padding,
-          plan_forward(d), attributes()};
+  return {cpu(),     direct,    d.input,   d.weight,        d.output,
+          d.strides, d.padding, d.padding, plan_forward(d), attributes()};
 }
 
 dnnl::convolution_backward_weights::primitive_desc plan_backward_weight(const Descriptions& d) {
-  return {cpu(), direct, d.input, d.weight, d.output, d.strides, d.padding, d.padding,
-          plan_forward(d), attributes()};
+  return {cpu(),     direct,    d.input,   d.weight,        d.output,
+          d.strides, d.padding, d.padding, plan_forward(d), attributes()};
 }
 
 #else
@@ -152,17 +155,22 @@ dnnl::binary::primitive_desc plan_addition(const memory::desc& d) {
 
 dnnl::convolution_forward::primitive_desc plan_forward(const Descriptions& d) {
   return {{training, direct, d.input, d.weight, d.output, d.strides, d.padding, d.padding},
-          attributes(), cpu()};
+          attributes(),
+          cpu()};
 }
 
 dnnl::convolution_backward_data::primitive_desc plan_backward_input(const Descriptions& d) {
   return {{direct, d.input, d.weight, d.output, d.strides, d.padding, d.padding},
-          attributes(), cpu(), plan_forward(d)};
+          attributes(),
+          cpu(),
+          plan_forward(d)};
 }
 
 dnnl::convolution_backward_weights::primitive_desc plan_backward_weight(const Descriptions& d) {
   return {{direct, d.input, d.weight, d.output, d.strides, d.padding, d.padding},
-          attributes(), cpu(), plan_forward(d)};
+          attributes(),
+          cpu(),
+          plan_forward(d)};
 }
 
 #endif
@@ -230,10 +238,9 @@ class PlannedConvolution final : public OneDnnConvolution {
       passes.backward_input = Pass::of<dnnl::convolution_backward_data>(plan);
       passes.backward_input_weight = plan.weights_desc();
     }
-    passes.backward_input->run(
-        {{DNNL_ARG_DIFF_DST, view(passes.layouts.output, output_gradient)},
-         {DNNL_ARG_WEIGHTS, packed(passes.backward_input_weight, weight)},
-         {DNNL_ARG_DIFF_SRC, view(passes.layouts.input, input_gradient)}});
+    passes.backward_input->run({{DNNL_ARG_DIFF_DST, view(passes.layouts.output, output_gradient)},
+                                {DNNL_ARG_WEIGHTS, packed(passes.backward_input_weight, weight)},
+                                {DNNL_ARG_DIFF_SRC, view(passes.layouts.input, input_gradient)}});
   }
 
   void backward_weight(const ConvolutionInput& shape, const float* input,
@@ -246,10 +253,9 @@ class PlannedConvolution final : public OneDnnConvolution {
     }
     const memory target = has_gradient_ ? in(gradient_scratch(), passes.weight_gradient)
                                         : empty_gradient(passes.weight_gradient);
-    passes.backward_weight->run(
-        {{DNNL_ARG_SRC, view(passes.layouts.input, input)},
-         {DNNL_ARG_DIFF_DST, view(passes.layouts.output, output_gradient)},
-         {DNNL_ARG_DIFF_WEIGHTS, target}});
+    passes.backward_weight->run({{DNNL_ARG_SRC, view(passes.layouts.input, input)},
+                                 {DNNL_ARG_DIFF_DST, view(passes.layouts.output, output_gradient)},
+                                 {DNNL_ARG_DIFF_WEIGHTS, target}});
     if (has_gradient_) add(target);
     has_gradient_ = true;
   }
