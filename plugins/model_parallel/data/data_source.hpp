@@ -35,10 +35,17 @@ struct DataOptions {
   std::uint64_t seed = 0;
   v1::DType dtype = v1::DTYPE_FLOAT32;  ///< of floating-point fields: the job's precision
   bool need_targets = true;
-  v1::Loss loss;                        ///< MSE wants floating targets, cross-entropy int64
+  v1::Loss loss;               ///< MSE wants floating targets, cross-entropy int64;
+                               ///< unset: whatever the data has
+  std::string where = "data";  ///< path of the config's field, for errors about it
 };
 
-/// Opens the files, checks headers and sizes; reads no more than that. Errors name the file.
+/// Opens the files and checks headers and sizes. Safetensors files are mapped and not read; IDX
+/// files are read up to the samples that are used, since the size of a compressed file shows only
+/// then. Errors name the file, or the field of the config.
+///
+/// Fields: "inputs" [samples, ...], floating ones in `options.dtype`, integers as they are; with
+/// `need_targets`, "targets", floating or int64.
 Result<std::unique_ptr<DataSource>> open_data(const v1::Data& data, const DataOptions& options);
 
 }  // namespace troupe::mp

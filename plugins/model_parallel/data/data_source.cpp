@@ -1,0 +1,23 @@
+#include "data/data_source.hpp"
+
+#include "data/image_source.hpp"
+#include "data/synthetic_source.hpp"
+#include "data/tensor_source.hpp"
+
+namespace troupe::mp {
+
+DataSource::~DataSource() = default;
+
+Result<std::unique_ptr<DataSource>> open_data(const v1::Data& data, const DataOptions& options) {
+  switch (data.kind_case()) {
+    case v1::Data::kSynthetic: return open_synthetic(data, options);
+    case v1::Data::kTensors: return open_tensors(data, options);
+    case v1::Data::kFashionMnist:
+    case v1::Data::kIdx: return open_images(data, options);
+    default:
+      return bad_input(options.where, "no kind of data",
+                       "write synthetic, tensors, fashion_mnist or idx");
+  }
+}
+
+}  // namespace troupe::mp

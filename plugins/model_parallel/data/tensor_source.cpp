@@ -1,0 +1,96 @@
+#include "data/tensor_source.hpp"
+
+#include <utility>
+
+#include "data/safetensors.hpp"
+#include "data/sample_order.hpp"
+#include "data/tensor_tools.hpp"
+
+namespace troupe::mp {
+
+namespace {
+
+/// A tensor of the file and the type in which the batch carries it.
+struct Field {
+  HostTensor tensor;
+  v1::DType dtype = v1::DTYPE_UNSPECIFIED;
+};
+
+class TensorSource final : public DataSource {
+ public:
+  TensorSource(std::map<std::string, Field> fields, SampleOrder order)
+      : fields_(std::move(fields)), order_(std::move(order)) {}
+
+  std::uint64_t samples() const override { return order_.samples(); }
+
+  Result<Batch> batch(std::uint64_t epoch, std::uint64_t index, std::uint32_t batch_size) override {
+    TROUPE_ASSIGN(const auto numbers, order_.batch(epoch, index, batch_size));
+    Batch batch;
+    batch.first_sample = index * batch_size;
+    batch.samples = static_cast<std::uint32_t>(numbers.size());
+    for (const auto& [name, field] : fields_) {
+      const auto first = static_cast<std::int64_t>(numbers.front());
+      const auto count = static_cast<std::int64_t>(numbers.size());
+      const HostTensor rows = order_.shuffled() ? gather_rows(field.tensor, numbers)
+                                                : field.tensor.rows(first, first + count);
+      TROUPE_ASSIGN(batch.fields[name], convert(rows, field.dtype));
+    }
+    return batch;
+  }
+
+ private:
+  std::map<std::string, Field> fields_;
+  SampleOrder order_;
+};
+
+/// Floating targets for MSE, integers (as int64) for cross-entropy.
+Result<v1::DType> target_type(v1::DType stored, const DataOptions& options,
+                              const std::string& where) {
+  if (options.loss.has_cross_entropy() && !is_integer(stored))
+    return bad_input(where, to_string(stored) + " targets, cross-entropy needs class indices",
+                     "store int64, or use the loss mse");
+  if (options.loss.has_mse() && !is_floating(stored))
+    return bad_input(where, to_string(stored) + " targets, mean squared error needs floats",
+                     "store float32, or use the loss cross_entropy");
+  if (is_floating(stored)) return options.dtype;
+  return is_integer(stored) ? v1::DTYPE_INT64 : stored;
+}
+
+std::string or_default(const std::string& name, const char* otherwise) {
+  return name.empty() ? otherwise : name;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DataSource>> open_tensors(const v1::Data& data, const DataOptions& options) {
+  const v1::TensorData& config = data.tensors();
+  TROUPE_ASSIGN(const SafetensorsFile file, SafetensorsFile::open(config.path()));
+  std::map<std::string, Field> fields;
+  const std::string inputs_name = or_default(config.inputs(), "inputs");
+  Field& inputs = fields["inputs"];
+  TROUPE_ASSIGN(inputs.tensor, file.tensor(inputs_name));
+  inputs.dtype = is_floating(inputs.tensor.dtype) ? options.dtype : inputs.tensor.dtype;
+  if (inputs.tensor.shape.empty() || inputs.tensor.shape[0] == 0)
+    return bad_input(config.path(),
+                     "tensor '" + inputs_name + "' of shape " + to_string(inputs.tensor.shape) +
+                         " holds no samples",
+                     "its first dimension counts them");
+  const std::int64_t samples = inputs.tensor.shape[0];
+  if (options.need_targets) {
+    const std::string name = or_default(config.targets(), "targets");
+    Field& targets = fields["targets"];
+    TROUPE_ASSIGN(targets.tensor, file.tensor(name));
+    TROUPE_ASSIGN(targets.dtype, target_type(targets.tensor.dtype, options,
+                                             config.path() + ": tensor '" + name + "'"));
+    if (targets.tensor.shape.empty() || targets.tensor.shape[0] != samples)
+      return bad_input(config.path(),
+                       "tensor '" + name + "' of shape " + to_string(targets.tensor.shape) +
+                           " beside " + std::to_string(samples) + " inputs",
+                       "the first dimensions must be equal");
+  }
+  SampleOrder order(static_cast<std::uint64_t>(samples), data.shuffle(), options.seed);
+  return std::unique_ptr<DataSource>(
+      std::make_unique<TensorSource>(std::move(fields), std::move(order)));
+}
+
+}  // namespace troupe::mp
