@@ -84,6 +84,22 @@ BOOST_AUTO_TEST_CASE(a_missing_job_file_exits_2) {
   BOOST_TEST(outcome.error.find("/nowhere/job.textproto") != std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(doctor_measures_the_blas_and_lists_the_plugins) {
+  Process process = start_troupe({"doctor"});
+  std::string report;
+  while (auto line = process.read_line()) report += *line + "\n";
+  BOOST_TEST(process.wait().value_or(-1) == 0, report);
+  BOOST_TEST(report.find("GFLOP/s float32") != std::string::npos, report);
+  BOOST_TEST(report.find("ok    plugin: test_job") != std::string::npos, report);
+}
+
+BOOST_AUTO_TEST_CASE(doctor_finds_a_node_file_that_cannot_start) {
+  Cluster cluster;
+  const std::string file = cluster.files().write("n.textproto", "name: \"n\" host: \"0.0.0.0\"");
+  const Outcome outcome = outcome_of(start_troupe({"doctor", file}));
+  BOOST_TEST(outcome.code == 2);
+}
+
 BOOST_AUTO_TEST_CASE(check_prints_the_plan_and_starts_nothing) {
   Cluster cluster;
   Process process = start_troupe({"check", cluster.job("rounds: 3")});

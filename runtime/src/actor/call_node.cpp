@@ -1,5 +1,7 @@
 #include "actor/call_node.hpp"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -31,7 +33,11 @@ Result<HostPort> parse_address(const std::string& address) {
 }
 
 bool is_loopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || host.compare(0, 4, "127.") == 0;
+  in_addr address{};
+  // By the number, so that a host name that only looks like one does not pass.
+  if (inet_pton(AF_INET, host.c_str(), &address) == 1)
+    return (ntohl(address.s_addr) >> 24) == 127;
+  return host == "localhost" || host == "::1";
 }
 
 Result<CalledNode> call_node(caf::blocking_actor& self, BaspNetwork& network, const std::string& node,

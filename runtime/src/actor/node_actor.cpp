@@ -203,16 +203,18 @@ struct NodeState {
       draining = true;
       config.on_driver_lost(down.reason);
     } else {
-      report(cluster_error("node " + down.node,
-                           fmt::format("lost by node {}: {}", config.info.name(), down.reason)));
+      const std::string what = fmt::format("lost by node {}: {}", config.info.name(), down.reason);
+      report(cluster_error("node " + down.node, what), down.node);
     }
   }
 
-  void report(const Error& error) {
-    log_warning("node", "{}", error.to_string());
+  /// The driver prints it; here it is only noted.
+  void report(const Error& error, const std::string& lost_node = {}) {
+    log_info("node", "{}", error.to_string());
     if (!driver) return;
     v1::Request request;
     *request.mutable_report()->mutable_failure() = to_failure(error);
+    request.mutable_report()->set_lost_node(lost_node);
     caf::anon_send(driver, encode(request));
   }
 

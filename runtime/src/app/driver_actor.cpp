@@ -26,6 +26,7 @@ struct DriverState {
   std::map<std::uint64_t, ControlCall> pending;
   std::uint64_t next_call = 0;
   std::set<caf::actor_addr> monitored;
+  std::set<std::string> lost_nodes;
   std::vector<caf::actor> observers;
   std::vector<caf::message> history;  ///< what late observers are told
 
@@ -105,11 +106,17 @@ struct DriverState {
 
   void receive_report(const ControlBytes& bytes) {
     auto request = decode_request(bytes);
-    if (request && request->has_report())
-      runtime_failure(RuntimeFailure{to_error(request->report().failure())});
+    if (!request || !request->has_report()) return;
+    const runtime::v1::Report& report = request->report();
+    if (report.lost_node().empty())
+      runtime_failure(RuntimeFailure{to_error(report.failure())});
+    else
+      node_down(NodeDown{report.lost_node(), report.failure().what()});
   }
 
+  /// Told by this node's own watcher and by those of the other nodes; the first counts.
   void node_down(const NodeDown& down) {
+    if (!lost_nodes.insert(down.node).second) return;
     on_failure(cluster_error("node " + down.node, down.reason), down.node);
     fail_calls([&](const ControlCall& call) { return call.node == down.node; }, ErrorCode::cluster,
                down.reason);

@@ -14,7 +14,7 @@ EventLog::EventLog(std::filesystem::path directory) : directory_(std::move(direc
 
 Result<std::filesystem::path> EventLog::directory() {
   std::lock_guard<std::mutex> lock(mutex_);
-  TROUPE_TRY(troupe::create_directory(directory_));
+  TROUPE_TRY(make_directory(directory_));
   return directory_;
 }
 
@@ -42,7 +42,7 @@ void EventLog::append(std::initializer_list<std::pair<const char*, std::string>>
 void EventLog::append(const std::string& json) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (!std::exchange(opened_, true)) {
-    auto created = troupe::create_directory(directory_);
+    auto created = make_directory(directory_);
     // A run describes itself only: what an earlier one left is replaced.
     if (created) file_.open(directory_ / "events.jsonl", std::ios::trunc);
     if (!file_.is_open())

@@ -21,7 +21,10 @@ fs::path worker_binary(const fs::path& configured) {
   if (!configured.empty()) return configured;
   if (const char* named = std::getenv("TROUPE_BINARY"); named != nullptr && *named != '\0')
     return named;
-  return this_binary();
+  // A C++ driver is another program; the binary lies beside it.
+  std::error_code error;
+  const fs::path beside = this_binary().parent_path() / "troupe";
+  return fs::exists(beside, error) ? beside : this_binary();
 }
 
 std::vector<fs::path> plugin_directories(const std::vector<fs::path>& configured,
@@ -53,7 +56,7 @@ Result<void> check_creatable(const fs::path& directory) {
   return {};
 }
 
-Result<void> create_directory(const fs::path& directory) {
+Result<void> make_directory(const fs::path& directory) {
   std::error_code error;
   fs::create_directories(directory, error);
   if (error)

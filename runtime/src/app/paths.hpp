@@ -12,7 +12,8 @@ namespace troupe {
 /// This process's executable.
 TROUPE_API std::filesystem::path this_binary();
 
-/// The `troupe` binary that workers are started from: `configured`, TROUPE_BINARY, this executable.
+/// The `troupe` binary that workers are started from: `configured`, TROUPE_BINARY, the one
+/// beside this executable, this executable.
 TROUPE_API std::filesystem::path worker_binary(const std::filesystem::path& configured);
 
 /// Directories plugins are loaded from: `configured`, TROUPE_PLUGIN_PATH (separated by colons),
@@ -25,6 +26,6 @@ TROUPE_API std::vector<std::filesystem::path> plugin_directories(
 TROUPE_API Result<void> check_creatable(const std::filesystem::path& directory);
 
 /// Creates a directory and those above it. Errors (bad_input).
-TROUPE_API Result<void> create_directory(const std::filesystem::path& directory);
+TROUPE_API Result<void> make_directory(const std::filesystem::path& directory);
 
 }  // namespace troupe
