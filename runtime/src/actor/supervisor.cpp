@@ -57,8 +57,8 @@ class SupervisorState {
       end({config_.name, false, {}});
       return;
     }
-    on_failure(internal_error(config_.name,
-                              "the actor died: " + self_->system().render(down.reason)));
+    on_failure(
+        internal_error(config_.name, "the actor died: " + self_->system().render(down.reason)));
   }
 
   void on_failure(Error error) {

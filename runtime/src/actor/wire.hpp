@@ -36,6 +36,6 @@ TROUPE_API void add_wire_types(caf::actor_system_config& config);
 }  // namespace troupe
 
 CAF_BEGIN_TYPE_ID_BLOCK(troupe_wire, caf::first_custom_type_id)
-  CAF_ADD_TYPE_ID(troupe_wire, (troupe::Frame))
-  CAF_ADD_TYPE_ID(troupe_wire, (troupe::ControlBytes))
+CAF_ADD_TYPE_ID(troupe_wire, (troupe::Frame))
+CAF_ADD_TYPE_ID(troupe_wire, (troupe::ControlBytes))
 CAF_END_TYPE_ID_BLOCK(troupe_wire)

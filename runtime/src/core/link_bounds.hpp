@@ -11,7 +11,7 @@ struct LinkBounds {
   std::uint64_t chunk_budget = 8ULL << 20;
   /// Bytes delivered and still held, for each flow (sending actor, receiving actor).
   std::uint64_t admission_budget = 64ULL << 20;
-  /// Largest piece of payload in one frame.
+  /// Largest piece of payload in one frame; half the chunk budget if that is less.
   std::uint64_t chunk_bytes = 256ULL << 10;
   /// Largest payload a receiver accepts in one message.
   std::uint64_t max_message_bytes = 64ULL << 30;

@@ -5,7 +5,11 @@
 namespace troupe {
 
 LinkSender::LinkSender(const LinkBounds& bounds, bool admission)
-    : bounds_(bounds), admission_(admission), chunk_credit_(bounds.chunk_budget) {}
+    : bounds_(bounds), admission_(admission), chunk_credit_(bounds.chunk_budget) {
+  // So that a chunk fits into the budget together with its plugin header.
+  bounds_.chunk_bytes =
+      std::max<std::uint64_t>(1, std::min(bounds.chunk_bytes, bounds.chunk_budget / 2));
+}
 
 void LinkSender::enqueue(OutgoingMessage message) {
   const FlowKey key(message.from, message.to);
@@ -23,8 +27,7 @@ LinkSender::Flow* LinkSender::oldest_admissible_flow() {
     if (flow.queue.empty()) continue;
     const OutgoingMessage& head = flow.queue.front().message;
     if (admission_ && !flow.account.admits(head.payload.size(), head.unit)) continue;
-    if (oldest == nullptr || flow.queue.front().order < oldest->queue.front().order)
-      oldest = &flow;
+    if (oldest == nullptr || flow.queue.front().order < oldest->queue.front().order) oldest = &flow;
   }
   return oldest;
 }
@@ -49,8 +52,8 @@ std::optional<Chunk> LinkSender::next_chunk() {
     // The first chunk's credit is checked before the flow is charged: a message that cannot start
     // holds no admission credit.
     const OutgoingMessage& head = flow->queue.front().message;
-    const std::uint64_t first = head.header.size() +
-                                std::min<std::uint64_t>(head.payload.size(), bounds_.chunk_bytes);
+    const std::uint64_t first =
+        head.header.size() + std::min<std::uint64_t>(head.payload.size(), bounds_.chunk_bytes);
     if (!chunk_credit_.admits(first)) return std::nullopt;
     const std::uint64_t number = messages_;
     begun_ = Begun{take_from(*flow), number, 0};
@@ -100,9 +103,9 @@ Result<void> LinkSender::return_admission_credit(const std::string& from, const 
                                                  AdmissionUnit unit, std::uint64_t bytes) {
   const auto flow = flows_.find({from, to});
   if (flow == flows_.end() || !flow->second.account.give_back(bytes, unit)) {
-    return cluster_error("", "admission credit of " + std::to_string(bytes) +
-                                 " bytes of unit " + std::to_string(unit) + " returned for " +
-                                 from + " -> " + to + ", which does not hold as much");
+    return cluster_error("", "admission credit of " + std::to_string(bytes) + " bytes of unit " +
+                                 std::to_string(unit) + " returned for " + from + " -> " + to +
+                                 ", which does not hold as much");
   }
   if (flow->second.queue.empty() && flow->second.account.held() == 0) flows_.erase(flow);
   return {};

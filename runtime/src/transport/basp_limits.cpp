@@ -139,8 +139,8 @@ BaspNetwork::BaspNetwork(caf::actor_system& system, std::size_t max_frame_bytes)
     : system_(system), dialed_(std::make_shared<DialedSockets>()) {
   const caf::actor broker =
       system.middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP"));
-  middleman_ = system.spawn<LimitedMiddleman, caf::detached + caf::hidden>(broker, max_frame_bytes,
-                                                                           dialed_);
+  middleman_ =
+      system.spawn<LimitedMiddleman, caf::detached + caf::hidden>(broker, max_frame_bytes, dialed_);
 }
 
 BaspNetwork::~BaspNetwork() {
@@ -154,8 +154,7 @@ Result<std::uint16_t> BaspNetwork::publish(const caf::actor& actor, const std::s
   Result<std::uint16_t> result = std::uint16_t{0};
   caf::scoped_actor self(system_);
   self->request(middleman_, caf::infinite, caf::publish_atom::value, port,
-                caf::actor_cast<caf::strong_actor_ptr>(actor), std::set<std::string>{}, host,
-                true)
+                caf::actor_cast<caf::strong_actor_ptr>(actor), std::set<std::string>{}, host, true)
       .receive([&](std::uint16_t bound) { result = bound; },
                [&](const caf::error&) {
                  result = cluster_error(host + ":" + std::to_string(port),

@@ -23,8 +23,7 @@ std::string numeric_address(const addrinfo& info) {
 /// Waits until the non-blocking connect is through; 0 or an errno.
 int wait_connected(int socket, Clock::time_point deadline) {
   for (;;) {
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
     if (left <= 0) return ETIMEDOUT;
     pollfd entry{socket, POLLOUT, 0};
     const int ready = ::poll(&entry, 1, static_cast<int>(left));

@@ -6,7 +6,8 @@
 //     admission credit taken  --- chunk 0 (opening), chunk 1, ... -->  placed by the Reassembler
 //     chunk credit taken                                               Delivery to the bound actor
 //                             <-- Credit{chunk_bytes} ----------------  for each placed chunk
-//                             <-- Credit{admission_bytes} ------------  when the Receipt is destroyed
+//                             <-- Credit{admission_bytes} ------------  when the Receipt is
+//                             destroyed
 //
 // Both sides also send a Heartbeat each interval; any frame counts as a sign of life.
 //
@@ -18,11 +19,11 @@
 
 #include <utility>
 
+#include <fmt/format.h>
 #include <caf/actor_clock.hpp>
 #include <caf/behavior.hpp>
 #include <caf/event_based_actor.hpp>
 #include <caf/send.hpp>
-#include <fmt/format.h>
 
 #include "actor/wire.hpp"
 #include "transport/endpoint_state.hpp"
@@ -133,18 +134,19 @@ void EndpointState::send(Parcel parcel) {
   if (gone_.count(node) != 0) return;
   const auto peer = peers_.find(node);
   if (node != node_ && peer == peers_.end()) {
-    fail(internal_error(node_, fmt::format("{} sent a parcel to {} on node {}, which is not connected",
-                                           parcel.from, parcel.to.actor, node)));
+    fail(internal_error(
+        node_, fmt::format("{} sent a parcel to {} on node {}, which is not connected", parcel.from,
+                           parcel.to.actor, node)));
     return;
   }
   if (parcel.header.size() > bounds_.max_header_bytes ||
       parcel.payload.size() > bounds_.max_message_bytes) {
     fail(internal_error(
-        node_, fmt::format("{} sent {} a parcel with {} bytes of header and {} of payload, over the "
-                           "limits of {} and {}",
-                           parcel.from, parcel.to.actor, parcel.header.size(),
-                           parcel.payload.size(), bounds_.max_header_bytes,
-                           bounds_.max_message_bytes)));
+        node_,
+        fmt::format("{} sent {} a parcel with {} bytes of header and {} of payload, over the "
+                    "limits of {} and {}",
+                    parcel.from, parcel.to.actor, parcel.header.size(), parcel.payload.size(),
+                    bounds_.max_header_bytes, bounds_.max_message_bytes)));
     return;
   }
   OutgoingMessage message{std::move(parcel.from), std::move(parcel.to.actor), parcel.unit,
@@ -324,13 +326,12 @@ void EndpointState::deliver(const std::string& from_node, std::uint64_t attachme
                                            from_node, opening.from)));
     return;
   }
-  self_->send(bound->second,
-              Delivery{{from_node, std::move(opening.from)},
-                       traffic,
-                       opening.unit,
-                       std::move(opening.header),
-                       std::move(message.payload),
-                       std::make_shared<Receipt>(std::move(receipt))});
+  self_->send(bound->second, Delivery{{from_node, std::move(opening.from)},
+                                      traffic,
+                                      opening.unit,
+                                      std::move(opening.header),
+                                      std::move(message.payload),
+                                      std::make_shared<Receipt>(std::move(receipt))});
 }
 
 void EndpointState::owe_flush() {

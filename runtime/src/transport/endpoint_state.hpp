@@ -95,8 +95,8 @@ class EndpointState {
   std::chrono::nanoseconds heartbeat_timeout_{};
 
   std::map<std::string, caf::actor> bound_;
-  std::map<std::string, Peer> peers_;        // attached ones
-  std::set<std::string> gone_;               // down or left: their traffic is dropped
+  std::map<std::string, Peer> peers_;                // attached ones
+  std::set<std::string> gone_;                       // down or left: their traffic is dropped
   std::map<std::string, std::vector<Frame>> early_;  // from peers not attached yet
   std::uint64_t early_bytes_ = 0;
   PeerLink local_;  // parcels to the node itself

@@ -31,8 +31,8 @@ Result<void> PeerLink::take_credit(const CreditFrame& credit) {
   LinkSender& link = sender(credit.traffic);
   if (credit.chunk_bytes != 0) TROUPE_TRY(link.return_chunk_credit(credit.chunk_bytes));
   if (credit.admission_bytes != 0) {
-    TROUPE_TRY(link.return_admission_credit(credit.from, credit.to, credit.unit,
-                                            credit.admission_bytes));
+    TROUPE_TRY(
+        link.return_admission_credit(credit.from, credit.to, credit.unit, credit.admission_bytes));
   }
   return {};
 }

@@ -49,8 +49,8 @@ class TROUPE_API PeerLink {
  private:
   using AdmissionKey = std::tuple<TrafficClass, std::string, std::string, AdmissionUnit>;
 
-  std::vector<LinkSender> senders_;         // by class
-  std::vector<Reassembler> reassemblers_;   // by class
+  std::vector<LinkSender> senders_;        // by class
+  std::vector<Reassembler> reassemblers_;  // by class
   std::array<std::uint64_t, traffic_class_count> owed_chunk_bytes_{};
   std::map<AdmissionKey, std::uint64_t> owed_admission_;
 };

@@ -95,8 +95,8 @@ struct TwoNodes {
 
   void send(TrafficClass traffic, AdmissionUnit unit, Blob payload, std::string header = "h",
             std::string from = "source") {
-    cluster.mailer("a").send(
-        Parcel{{"b", "sink"}, std::move(from), traffic, unit, std::move(header), std::move(payload)});
+    cluster.mailer("a").send(Parcel{
+        {"b", "sink"}, std::move(from), traffic, unit, std::move(header), std::move(payload)});
   }
 
   std::shared_ptr<Inbox> inbox = std::make_shared<Inbox>();
@@ -214,7 +214,8 @@ BOOST_AUTO_TEST_CASE(parcels_to_the_own_node_are_moved_under_the_same_admission_
 
 BOOST_AUTO_TEST_CASE(a_parcel_for_an_unknown_actor_is_a_failure_on_the_receiving_node) {
   TwoNodes nodes;
-  nodes.cluster.mailer("a").send(Parcel{{"b", "nobody"}, "source", TrafficClass::gradient, 0, "", {}});
+  nodes.cluster.mailer("a").send(
+      Parcel{{"b", "nobody"}, "source", TrafficClass::gradient, 0, "", {}});
   nodes.cluster.run_until_idle();
   BOOST_REQUIRE_EQUAL(nodes.cluster.observed("b").failures.size(), 1u);
   BOOST_TEST(nodes.cluster.observed("b").failures[0].to_string().find("nobody") !=
@@ -223,7 +224,8 @@ BOOST_AUTO_TEST_CASE(a_parcel_for_an_unknown_actor_is_a_failure_on_the_receiving
 
 BOOST_AUTO_TEST_CASE(a_parcel_for_an_unknown_node_is_a_failure_on_the_sending_node) {
   TwoNodes nodes;
-  nodes.cluster.mailer("a").send(Parcel{{"c", "sink"}, "source", TrafficClass::gradient, 0, "", {}});
+  nodes.cluster.mailer("a").send(
+      Parcel{{"c", "sink"}, "source", TrafficClass::gradient, 0, "", {}});
   nodes.cluster.run_until_idle();
   BOOST_REQUIRE_EQUAL(nodes.cluster.observed("a").failures.size(), 1u);
   BOOST_TEST(nodes.cluster.observed("a").failures[0].to_string().find("node c") !=
@@ -242,8 +244,8 @@ BOOST_AUTO_TEST_CASE(an_actor_that_dies_while_its_process_lives_is_detected) {
 }
 
 BOOST_AUTO_TEST_CASE(a_malformed_frame_is_a_failure_that_names_the_peer) {
-  for (const std::string& header : {std::string("\xff\xff garbage"), std::string(),
-                                    std::string("\x7a\x01x", 3)}) {
+  for (const std::string& header :
+       {std::string("\xff\xff garbage"), std::string(), std::string("\x7a\x01x", 3)}) {
     TwoNodes nodes;
     caf::anon_send(nodes.cluster.endpoint("b"), Frame{"a", header, {}});
     nodes.cluster.run_until_idle();
@@ -367,7 +369,8 @@ BOOST_AUTO_TEST_CASE(the_same_seed_gives_the_same_run) {
     cluster.bind("c", "sink", cluster.system().spawn(receiver, inbox));
     for (int i = 0; i < 20; ++i) {
       for (const char* node : {"a", "b"})
-        cluster.mailer(node).send(Parcel{{"c", "sink"}, "source", TrafficClass::control, 0, node, {}});
+        cluster.mailer(node).send(
+            Parcel{{"c", "sink"}, "source", TrafficClass::control, 0, node, {}});
     }
     cluster.run_until_idle();
     std::string order;

@@ -103,9 +103,8 @@ BOOST_AUTO_TEST_CASE(the_final_failure_is_reported_once_the_budget_is_used_up) {
 
 BOOST_AUTO_TEST_CASE(a_child_that_ends_in_order_is_not_started_again) {
   config.start = [this]() -> Result<caf::actor> {
-    return system.spawn([](caf::event_based_actor* self) {
-      return caf::behavior{[self](int) { self->quit(); }};
-    });
+    return system.spawn(
+        [](caf::event_based_actor* self) { return caf::behavior{[self](int) { self->quit(); }}; });
   };
   start();
   caf::anon_send(children.back(), 1);

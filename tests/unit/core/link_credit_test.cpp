@@ -85,6 +85,17 @@ BOOST_AUTO_TEST_CASE(a_message_of_no_bytes_is_one_chunk) {
   BOOST_TEST(sender.counters().queued_messages == 0u);
 }
 
+BOOST_AUTO_TEST_CASE(chunks_are_no_larger_than_the_budget_allows) {
+  LinkBounds bounds = small_bounds();
+  bounds.chunk_bytes = 1'000'000;
+  LinkSender sender(bounds, true);
+  sender.enqueue(message("a", 0, 5'000, std::string(100, 'h')));
+  while (auto chunk = sender.next_chunk())
+    BOOST_REQUIRE(sender.return_chunk_credit(wire_bytes(*chunk)).ok());
+  BOOST_TEST(sender.counters().bytes == 5'100u);
+  BOOST_TEST(sender.counters().peak_bytes_in_flight <= bounds.chunk_budget);
+}
+
 BOOST_AUTO_TEST_CASE(a_chunk_shares_the_memory_of_its_message) {
   LinkSender sender(small_bounds(), true);
   OutgoingMessage outgoing = message("a", 0, 150);

@@ -69,23 +69,23 @@ BOOST_AUTO_TEST_CASE(hostile_chunks_are_refused_before_anything_is_written) {
   Chunk shifted = first(0, 5, "ab");
   shifted.offset = 1;
   const std::vector<std::vector<Chunk>> cases = {
-      {first(1, 3, "abc")},                                       // number out of turn
-      {next(0, 0, "abc")},                                        // no opening
-      {first(0, 1001, "abc")},                                    // over the limit
-      {first(0, ~std::uint64_t{0}, "abc")},                       // far over it
-      {long_header},                                              //
-      {shifted},                                                  //
-      {first(0, 2, "abc")},                                       // longer than announced
-      {first(0, 5, "")},                                          // empty first piece
-      {first(0, 5, "ab"), first(0, 5, "ab")},                     // second opening
-      {first(0, 5, "ab"), next(0, 0, "ab")},                      // duplicate
-      {first(0, 5, "ab"), next(0, 1, "bc")},                      // overlap
-      {first(0, 5, "ab"), next(0, 3, "d")},                       // gap
-      {first(0, 5, "ab"), next(0, 2, "cdef")},                    // beyond the end
-      {first(0, 5, "ab"), next(0, ~std::uint64_t{0}, "c")},       // offset that wraps
-      {first(0, 5, "ab"), next(0, 2, "")},                        // empty piece
-      {first(0, 5, "ab"), next(1, 2, "cde")},                     // another message's
-      {first(0, 2, "ab"), first(0, 2, "ab")},                     // number used twice
+      {first(1, 3, "abc")},                                  // number out of turn
+      {next(0, 0, "abc")},                                   // no opening
+      {first(0, 1001, "abc")},                               // over the limit
+      {first(0, ~std::uint64_t{0}, "abc")},                  // far over it
+      {long_header},                                         //
+      {shifted},                                             //
+      {first(0, 2, "abc")},                                  // longer than announced
+      {first(0, 5, "")},                                     // empty first piece
+      {first(0, 5, "ab"), first(0, 5, "ab")},                // second opening
+      {first(0, 5, "ab"), next(0, 0, "ab")},                 // duplicate
+      {first(0, 5, "ab"), next(0, 1, "bc")},                 // overlap
+      {first(0, 5, "ab"), next(0, 3, "d")},                  // gap
+      {first(0, 5, "ab"), next(0, 2, "cdef")},               // beyond the end
+      {first(0, 5, "ab"), next(0, ~std::uint64_t{0}, "c")},  // offset that wraps
+      {first(0, 5, "ab"), next(0, 2, "")},                   // empty piece
+      {first(0, 5, "ab"), next(1, 2, "cde")},                // another message's
+      {first(0, 2, "ab"), first(0, 2, "ab")},                // number used twice
   };
   for (std::size_t i = 0; i < cases.size(); ++i) {
     BOOST_TEST_CONTEXT("case " << i) {

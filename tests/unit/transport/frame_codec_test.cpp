@@ -44,7 +44,9 @@ BOOST_AUTO_TEST_CASE(credit_survives_the_wire) {
 BOOST_AUTO_TEST_CASE(what_the_header_does_not_declare_is_refused) {
   runtime::v1::FrameHeader header;
   auto& chunk = *header.mutable_chunk();
-  chunk.mutable_opening()->GetReflection()->MutableUnknownFields(chunk.mutable_opening())
+  chunk.mutable_opening()
+      ->GetReflection()
+      ->MutableUnknownFields(chunk.mutable_opening())
       ->AddVarint(77, 1);
   BOOST_TEST(!decode(Frame{"a", header.SerializeAsString(), {}}).ok());
   header.Clear();

@@ -72,8 +72,7 @@ class RealNode {
 
   ~RealNode() {
     network.reset();
-    for (const auto& actor : actors_)
-      caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+    for (const auto& actor : actors_) caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
     caf::anon_send_exit(endpoint, caf::exit_reason::user_shutdown);
   }
 
