@@ -26,7 +26,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int checked_size = 61;    // odd: every kernel's edges take part
+constexpr int checked_size = 61;  // odd: every kernel's edges take part
 constexpr int measured_size = 768;
 constexpr std::chrono::milliseconds measured_time{300};
 constexpr std::chrono::seconds probe_timeout{30};
@@ -133,8 +133,7 @@ Result<ProbeOutcome> run_probe_process(const Environment& environment) {
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
   pid_t pid = 0;
-  const int failed =
-      posix_spawn(&pid, binary.c_str(), &actions, nullptr, argv, pointers.data());
+  const int failed = posix_spawn(&pid, binary.c_str(), &actions, nullptr, argv, pointers.data());
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
   ProbeOutcome outcome;
@@ -195,8 +194,8 @@ Result<BlasReport> probe_blas(const Environment& environment) {
   if (!failure.empty()) return bad_input("BLAS", failure, "install libopenblas0-openmp");
   if (!outcome.in_time) return bad_input("BLAS", "the measurement hangs", "unset OPENBLAS_*");
   if (WIFSIGNALED(outcome.status))
-    return bad_input("BLAS", fmt::format("its kernel dies with {}",
-                                         strsignal(WTERMSIG(outcome.status))),
+    return bad_input("BLAS",
+                     fmt::format("its kernel dies with {}", strsignal(WTERMSIG(outcome.status))),
                      "unset OPENBLAS_CORETYPE, or set it to a kernel this CPU can run");
   if (report.float64_gflops <= 0) return internal_error("BLAS", "the measurement said nothing");
   return report;

@@ -52,8 +52,9 @@ void check_machine(const Machine& machine, Report& report) {
   else
     report.warn(cpu, "without AVX2 training is slow; use another machine for large stages");
   report.ok(fmt::format("cores: {}", machine.cores));
-  const std::string memory = fmt::format("memory: {}, {} available", gibibytes(machine.memory_bytes),
-                                         gibibytes(machine.available_memory_bytes));
+  const std::string memory =
+      fmt::format("memory: {}, {} available", gibibytes(machine.memory_bytes),
+                  gibibytes(machine.available_memory_bytes));
   if (machine.available_memory_bytes < (1u << 30))
     report.warn(memory, "end other programs before a job starts here");
   else
@@ -70,9 +71,8 @@ void check_blas(const Machine& machine, const Environment& of_node, Report& repo
     return;
   }
   const std::string speed =
-      fmt::format("blas: {}, kernel {}, {:.0f} GFLOP/s float32, {:.0f} float64",
-                  measured->library, measured->kernel, measured->float32_gflops,
-                  measured->float64_gflops);
+      fmt::format("blas: {}, kernel {}, {:.0f} GFLOP/s float32, {:.0f} float64", measured->library,
+                  measured->kernel, measured->float32_gflops, measured->float64_gflops);
   if (measured->kernel == "unknown")
     report.warn(speed, "install libopenblas0-openmp and choose it with update-alternatives");
   else
@@ -81,9 +81,10 @@ void check_blas(const Machine& machine, const Environment& of_node, Report& repo
   if (core_type == chosen.end() || base.count("OPENBLAS_CORETYPE") != 0) return;
   auto own_choice = probe_blas(base);
   if (own_choice && own_choice->float32_gflops < 0.7 * measured->float32_gflops)
-    report.ok(fmt::format("blas: workers get OPENBLAS_CORETYPE={}; on its own OpenBLAS takes {} "
-                          "and reaches {:.0f} GFLOP/s float32",
-                          core_type->second, own_choice->kernel, own_choice->float32_gflops));
+    report.ok(
+        fmt::format("blas: workers get OPENBLAS_CORETYPE={}; on its own OpenBLAS takes {} "
+                    "and reaches {:.0f} GFLOP/s float32",
+                    core_type->second, own_choice->kernel, own_choice->float32_gflops));
 }
 
 void check_threads(const Machine& machine, const Environment& environment, Report& report) {
@@ -91,9 +92,9 @@ void check_threads(const Machine& machine, const Environment& environment, Repor
   if (threads == environment.end()) {
     report.ok("threads: as each job says");
   } else if (std::strtoul(threads->second.c_str(), nullptr, 10) > machine.cores) {
-    report.warn(fmt::format("threads: OMP_NUM_THREADS={} on {} cores", threads->second,
-                            machine.cores),
-                "unset it or set at most the number of cores");
+    report.warn(
+        fmt::format("threads: OMP_NUM_THREADS={} on {} cores", threads->second, machine.cores),
+        "unset it or set at most the number of cores");
   } else {
     report.ok("threads: OMP_NUM_THREADS=" + threads->second);
   }
@@ -122,8 +123,9 @@ void check_node(const runtime::v1::Node& node, const std::string& file, Report& 
   if (is_loopback(host))
     report.ok("network: listens on " + host + ", this machine only");
   else if (node.insecure())
-    report.warn("network: listens on " + host + " without TLS",
-                "anyone who can reach the port can run jobs here; trust the network or use loopback");
+    report.warn(
+        "network: listens on " + host + " without TLS",
+        "anyone who can reach the port can run jobs here; trust the network or use loopback");
   else
     report.bad("network: " + host + " is beyond this machine and there is no TLS",
                "use host 127.0.0.1, or set `insecure: true` on a network you trust");

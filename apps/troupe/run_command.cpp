@@ -26,10 +26,10 @@ Result<void> run_job(const Options& options) {
   session_options.out_directory = options.out;
   session_options.json = options.json;
   session_options.plugin_directories = plugins->directories();
-  TROUPE_ASSIGN(auto session, JobSession::open(loaded.job, session_options,
-                                               [&](const std::string& node) {
-                                                 return runner->requirements(node);
-                                               }));
+  TROUPE_ASSIGN(auto session,
+                JobSession::open(loaded.job, session_options, [&](const std::string& node) {
+                  return runner->requirements(node);
+                }));
   auto outcome = runner->run(*session);
   // What the runner holds of the session's actors goes before the session waits for them.
   runner.reset();

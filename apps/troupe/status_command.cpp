@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <memory>
 
-#include <caf/scoped_actor.hpp>
 #include <fmt/format.h>
+#include <caf/scoped_actor.hpp>
 
 #include "actor/call_node.hpp"
 #include "actor/control_codec.hpp"
@@ -29,8 +29,8 @@ Result<Status> fetch_status(const std::string& address) {
   self->request(node.control, timeout, encode(request))
       .receive([&](const ControlBytes& bytes) { response = decode_response(bytes); },
                [&](const caf::error& error) {
-                 response = cluster_error(address,
-                                          "no answer: " + application.system().render(error));
+                 response =
+                     cluster_error(address, "no answer: " + application.system().render(error));
                });
   if (!response) return std::move(response).error();
   return response->status();

@@ -25,8 +25,8 @@ class Cluster {
  public:
   /// Starts a launcher on a free port; `address` gets where it listens.
   Process start_launcher(const std::string& name, std::string& address) const {
-    const std::string file = files_.write(
-        name + ".textproto", "name: \"" + name + "\" port: 0 drain_seconds: 2\n");
+    const std::string file =
+        files_.write(name + ".textproto", "name: \"" + name + "\" port: 0 drain_seconds: 2\n");
     Process launcher = start_troupe({"node", "--config", file});
     const auto line = launcher.read_line();
     BOOST_REQUIRE_MESSAGE(line, launcher.error_output());

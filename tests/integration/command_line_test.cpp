@@ -164,8 +164,8 @@ BOOST_AUTO_TEST_CASE(refuses_to_listen_beyond_loopback) {
 
 BOOST_AUTO_TEST_CASE(listens_beyond_loopback_when_told_and_warns) {
   Cluster cluster;
-  const std::string file = cluster.files().write(
-      "n.textproto", "name: \"n\" host: \"0.0.0.0\" port: 0 insecure: true");
+  const std::string file =
+      cluster.files().write("n.textproto", "name: \"n\" host: \"0.0.0.0\" port: 0 insecure: true");
   Process launcher = start_troupe({"node", "--config", file});
   BOOST_TEST(launcher.read_line().value_or("").rfind("node n ready on 0.0.0.0:", 0) == 0u);
   BOOST_TEST(launcher.error_output().find("without TLS") != std::string::npos);

@@ -10,7 +10,8 @@ namespace {
 
 /// A job on two workers of its own, or on two launchers, that has exchanged parcels and waits.
 struct RunningJob {
-  explicit RunningJob(const std::string& ending, const std::vector<std::string>& addresses = {"", ""})
+  explicit RunningJob(const std::string& ending,
+                      const std::vector<std::string>& addresses = {"", ""})
       : run(cluster.run(cluster.job("rounds: 2 ending: " + ending, addresses))) {
     BOOST_REQUIRE_MESSAGE(run.read_line_with("waiting"), run.error_output());
     workers = children_of(run.pid());

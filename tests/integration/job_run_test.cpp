@@ -16,8 +16,7 @@ BOOST_AUTO_TEST_CASE(runs_with_nothing_started_and_leaves_nothing_behind) {
   const auto workers = children_of(run.pid());
   BOOST_TEST(run.wait().value_or(-1) == 0, run.error_output());
   BOOST_TEST(all_gone(workers));
-  BOOST_TEST(read_text(cluster.out() + "/events.jsonl").find("\"connected\"") !=
-             std::string::npos);
+  BOOST_TEST(read_text(cluster.out() + "/events.jsonl").find("\"connected\"") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(runs_on_launchers_and_leaves_them_idle) {

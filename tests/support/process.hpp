@@ -52,7 +52,8 @@ std::vector<pid_t> children_of(pid_t parent);
 std::optional<pid_t> worker_of(pid_t parent, const std::string& node);
 
 /// Whether all these are gone, or become so in time.
-bool all_gone(const std::vector<pid_t>& pids, std::chrono::milliseconds timeout = Process::patience);
+bool all_gone(const std::vector<pid_t>& pids,
+              std::chrono::milliseconds timeout = Process::patience);
 
 /// A directory that is removed with the object.
 class TemporaryDirectory {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include <fmt/format.h>
 #include <caf/actor_cast.hpp>
 #include <caf/actor_system.hpp>
-#include <fmt/format.h>
 
 #include "actor/control_codec.hpp"
 
@@ -35,14 +35,14 @@ Result<HostPort> parse_address(const std::string& address) {
 bool is_loopback(const std::string& host) {
   in_addr address{};
   // By the number, so that a host name that only looks like one does not pass.
-  if (inet_pton(AF_INET, host.c_str(), &address) == 1)
-    return (ntohl(address.s_addr) >> 24) == 127;
+  if (inet_pton(AF_INET, host.c_str(), &address) == 1) return (ntohl(address.s_addr) >> 24) == 127;
   return host == "localhost" || host == "::1";
 }
 
-Result<CalledNode> call_node(caf::blocking_actor& self, BaspNetwork& network, const std::string& node,
-                         const std::string& address, const runtime::v1::Hello& hello,
-                         const caf::actor& endpoint, std::chrono::milliseconds timeout) {
+Result<CalledNode> call_node(caf::blocking_actor& self, BaspNetwork& network,
+                             const std::string& node, const std::string& address,
+                             const runtime::v1::Hello& hello, const caf::actor& endpoint,
+                             std::chrono::milliseconds timeout) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   TROUPE_ASSIGN(const HostPort target, parse_address(address));
   auto connected = network.connect(target.host, target.port, timeout);

@@ -33,8 +33,9 @@ TROUPE_API bool is_loopback(const std::string& host);
 
 /// Connects and says hello on behalf of the blocking actor `self`. `endpoint` is the caller's own;
 /// null for tools. Errors (cluster) name the node and its address.
-TROUPE_API Result<CalledNode> call_node(caf::blocking_actor& self, BaspNetwork& network, const std::string& node,
-                         const std::string& address, const runtime::v1::Hello& hello,
-                         const caf::actor& endpoint, std::chrono::milliseconds timeout);
+TROUPE_API Result<CalledNode> call_node(caf::blocking_actor& self, BaspNetwork& network,
+                                        const std::string& node, const std::string& address,
+                                        const runtime::v1::Hello& hello, const caf::actor& endpoint,
+                                        std::chrono::milliseconds timeout);
 
 }  // namespace troupe

@@ -32,8 +32,10 @@ Result<void> check(const std::string& who, const Peer& peer) {
     return cluster_error(who, fmt::format("runs Troupe {}, this is {}", peer.version(), version()),
                          hint);
   if (peer.plugin_abi() != plugin_abi_version)
-    return cluster_error(who, fmt::format("has plugin interface {}, this has {}",
-                                          peer.plugin_abi(), plugin_abi_version), hint);
+    return cluster_error(
+        who,
+        fmt::format("has plugin interface {}, this has {}", peer.plugin_abi(), plugin_abi_version),
+        hint);
   if (peer.descriptor_hash() != descriptor_hash())
     return cluster_error(who, "was built with other message definitions", hint);
   return {};

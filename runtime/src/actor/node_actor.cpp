@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include <fmt/format.h>
 #include <caf/actor_system.hpp>
 #include <caf/event_based_actor.hpp>
 #include <caf/exit_reason.hpp>
@@ -10,10 +11,9 @@
 #include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
 #include <caf/stateful_actor.hpp>
-#include <fmt/format.h>
 
-#include "actor/control_codec.hpp"
 #include "actor/call_node.hpp"
+#include "actor/control_codec.hpp"
 #include "app/machine.hpp"
 #include "app/version.hpp"
 #include "transport/endpoint.hpp"
@@ -36,10 +36,10 @@ constexpr std::chrono::seconds local_timeout{5};
 void join_peers(caf::blocking_actor* self, const NodeActorConfig& config, const v1::Join& join) {
   auto connect_all = [&]() -> Result<void> {
     for (const v1::Join::Peer& peer : join.peers()) {
-      TROUPE_ASSIGN(auto called,
-                    call_node(*self, *config.network, "node " + peer.name(), peer.address(),
-                         make_hello(config.info.name(), config.job), config.endpoint,
-                         peer_timeout));
+      TROUPE_ASSIGN(
+          auto called,
+          call_node(*self, *config.network, "node " + peer.name(), peer.address(),
+                    make_hello(config.info.name(), config.job), config.endpoint, peer_timeout));
       caf::anon_send(config.endpoint,
                      AttachPeer{peer.name(), caf::actor_cast<caf::actor>(called.endpoint)});
     }
@@ -98,8 +98,8 @@ struct NodeState {
     *response.mutable_hello() = config.info;
     if (hello.node().empty()) return response;
     if (hello.job() != config.job)
-      return cluster_error(where(), fmt::format("works for job {}, not for {}", config.job,
-                                                hello.job()));
+      return cluster_error(where(),
+                           fmt::format("works for job {}, not for {}", config.job, hello.job()));
     if (draining) return cluster_error(where(), "is shutting down");
     if (peer == nullptr) return cluster_error(where(), "a hello without an endpoint");
     if (hello.node() == driver_node) {
@@ -142,8 +142,8 @@ struct NodeState {
       return internal_error(to_string(address), "there is an actor of this name already");
     if (!spawn.config().type_url().empty())
       TROUPE_TRY(config.plugins->load_for_type(spawn.config().type_url()));
-    ActorContext context{self->system(), config.policy,
-                         Mailer(config.info.name(), config.endpoint), address, {}};
+    ActorContext context{
+        self->system(), config.policy, Mailer(config.info.name(), config.endpoint), address, {}};
     // A factory belongs to a plugin; what it throws must not end this node.
     try {
       return config.plugins->create_actor(spawn.factory(), context, spawn.config());
@@ -179,8 +179,8 @@ struct NodeState {
 
   ControlBytes drain(const v1::Drain& drain) {
     if (!std::exchange(draining, true))
-      config.on_drain(std::chrono::milliseconds(
-          static_cast<std::int64_t>(drain.deadline_seconds() * 1000)));
+      config.on_drain(
+          std::chrono::milliseconds(static_cast<std::int64_t>(drain.deadline_seconds() * 1000)));
     return encode_done();
   }
 
@@ -191,8 +191,8 @@ struct NodeState {
       Mailer(config.info.name(), config.endpoint).unbind(entry->first);
       hosted.erase(entry);
       if (down.reason && !draining)
-        report(internal_error(to_string(address),
-                              "ended with " + self->system().render(down.reason)));
+        report(
+            internal_error(to_string(address), "ended with " + self->system().render(down.reason)));
       return;
     }
   }

@@ -327,8 +327,8 @@ class ChildProcesses::Impl {
     }
     const std::string how = describe_status(status);
     if (child.on_answer)
-      child.on_answer(pid, internal_error(fmt::format("child process {}", pid), how,
-                                     "see its messages above"));
+      child.on_answer(
+          pid, internal_error(fmt::format("child process {}", pid), how, "see its messages above"));
     if (child.on_exit) child.on_exit(pid, how);
     {
       std::lock_guard<std::mutex> lock(mutex_);

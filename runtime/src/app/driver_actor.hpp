@@ -24,7 +24,7 @@ struct ControlAnswer {
 
 /// One control request on its way, and the promise of whoever waits for it.
 struct ControlCall {
-  std::string who;  ///< the called node, for errors: "node b", "launcher 192.0.2.7:7856"
+  std::string who;   ///< the called node, for errors: "node b", "launcher 192.0.2.7:7856"
   std::string node;  ///< its name in the job; NodeDown of it ends the call. Empty: a launcher
   caf::actor target;
   runtime::v1::Request request;
@@ -44,8 +44,9 @@ struct Observe {
 /// node is lost or that the user interrupts, and tells observers what happened, also what happened
 /// before they came. `on_failure` is called, on this actor's thread, for each NodeDown and
 /// RuntimeFailure. Quits on an exit message, after which nothing is reported.
-caf::actor spawn_driver_actor(caf::actor_system& system, const caf::actor& endpoint,
-                              std::function<void(const Error&, const std::string& node)> on_failure);
+caf::actor spawn_driver_actor(
+    caf::actor_system& system, const caf::actor& endpoint,
+    std::function<void(const Error&, const std::string& node)> on_failure);
 
 /// Sends a request through the driver actor and waits for its answer.
 Result<ControlAnswer> call(const caf::actor& driver_actor, ControlCall call);

@@ -11,14 +11,14 @@
 #include <set>
 #include <thread>
 
+#include <fmt/format.h>
 #include <caf/actor_system.hpp>
 #include <caf/exit_reason.hpp>
 #include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
-#include <fmt/format.h>
 
-#include "actor/control_codec.hpp"
 #include "actor/call_node.hpp"
+#include "actor/control_codec.hpp"
 #include "app/application.hpp"
 #include "app/child_processes.hpp"
 #include "app/driver_actor.hpp"
@@ -312,21 +312,19 @@ class Session final : public JobSession {
 
   Result<void> fork_worker(Node& node, const Environment& wanted, const Environment& of_job) {
     auto environment = worker_environment(current_environment(), {wanted, of_job}, machine_);
-    TROUPE_ASSIGN(
-        node.pid,
-        start_worker(
-            *children_, worker_binary(options_.worker_binary), worker_spec(node),
-            std::move(environment),
-            [this, name = node.name](pid_t, Result<v1::WorkerStarted> started) {
-              {
-                std::lock_guard<std::mutex> lock(mutex_);
-                ready_.emplace(name, std::move(started));
-              }
-              changed_.notify_all();
-            },
-            [this, name = node.name](pid_t pid, const std::string& how) {
-              worker_exited(name, pid, how);
-            }));
+    TROUPE_ASSIGN(node.pid, start_worker(
+                                *children_, worker_binary(options_.worker_binary),
+                                worker_spec(node), std::move(environment),
+                                [this, name = node.name](pid_t, Result<v1::WorkerStarted> started) {
+                                  {
+                                    std::lock_guard<std::mutex> lock(mutex_);
+                                    ready_.emplace(name, std::move(started));
+                                  }
+                                  changed_.notify_all();
+                                },
+                                [this, name = node.name](pid_t pid, const std::string& how) {
+                                  worker_exited(name, pid, how);
+                                }));
     return {};
   }
 
@@ -349,11 +347,9 @@ class Session final : public JobSession {
     node.pid = static_cast<pid_t>(answer.response.worker_started().pid());
     // The launcher may listen on all interfaces; its host as this machine knows it is what counts.
     TROUPE_ASSIGN(const HostPort launcher, parse_address(node.launcher_address));
-    TROUPE_ASSIGN(const HostPort worker,
-                  parse_address(answer.response.worker_started().address()));
-    node.address = fmt::format(
-        launcher.host.find(':') == std::string::npos ? "{}:{}" : "[{}]:{}", launcher.host,
-        worker.port);
+    TROUPE_ASSIGN(const HostPort worker, parse_address(answer.response.worker_started().address()));
+    node.address = fmt::format(launcher.host.find(':') == std::string::npos ? "{}:{}" : "[{}]:{}",
+                               launcher.host, worker.port);
     return {};
   }
 
@@ -379,9 +375,9 @@ class Session final : public JobSession {
   Result<void> greet_workers() {
     const v1::Hello hello = make_hello(driver_node, job_.name());
     for (Node& node : nodes_) {
-      TROUPE_ASSIGN(auto answer, greet(node.who(), node.name, node.address, hello, endpoint_,
-                                       std::min(time_left(), worker_connect_timeout),
-                                       node.control));
+      TROUPE_ASSIGN(auto answer,
+                    greet(node.who(), node.name, node.address, hello, endpoint_,
+                          std::min(time_left(), worker_connect_timeout), node.control));
       if (answer.endpoint == nullptr)
         return cluster_error(node.who(), "answered hello without an endpoint");
       caf::anon_send(endpoint_,

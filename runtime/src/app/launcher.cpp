@@ -7,12 +7,12 @@
 #include <cstring>
 #include <memory>
 
+#include <fmt/format.h>
 #include <caf/exit_reason.hpp>
 #include <caf/send.hpp>
-#include <fmt/format.h>
 
-#include "actor/control_codec.hpp"
 #include "actor/call_node.hpp"
+#include "actor/control_codec.hpp"
 #include "app/application.hpp"
 #include "app/child_processes.hpp"
 #include "app/launcher_actor.hpp"
@@ -72,8 +72,7 @@ Result<void> run_launcher(const runtime::v1::Node& node, const std::filesystem::
   const std::string host = node.host().empty() ? "127.0.0.1" : node.host();
   TROUPE_TRY(check_host(node, host));
   const auto port = static_cast<std::uint16_t>(node.has_port() ? node.port() : default_node_port);
-  const double seconds =
-      node.drain_seconds() > 0 ? node.drain_seconds() : default_drain_seconds;
+  const double seconds = node.drain_seconds() > 0 ? node.drain_seconds() : default_drain_seconds;
   const milliseconds drain(static_cast<std::int64_t>(seconds * 1000));
 
   StopRequest stop;

@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include <fmt/format.h>
 #include <caf/actor_addr.hpp>
 #include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/event_based_actor.hpp>
@@ -10,7 +11,6 @@
 #include <caf/send.hpp>
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_response_promise.hpp>
-#include <fmt/format.h>
 
 #include "actor/control_codec.hpp"
 #include "app/environment_policy.hpp"
@@ -53,7 +53,7 @@ struct LauncherState {
   struct Worker {
     v1::Status::Worker description;
     caf::actor_addr owner;
-    Promise starting;  ///< answered when it listens
+    Promise starting;               ///< answered when it listens
     std::vector<Promise> stopping;  ///< answered when it is gone
   };
 
@@ -142,7 +142,9 @@ struct LauncherState {
         [me](pid_t pid, Result<v1::WorkerStarted> started) {
           caf::anon_send(me, WorkerAnswered{pid, std::move(started)});
         },
-        [me](pid_t pid, const std::string& how) { caf::anon_send(me, WorkerExited{pid, how}); });
+        [me](pid_t pid, const std::string& how) {
+          caf::anon_send(me, WorkerExited{pid, how});
+        });
   }
 
   caf::result<ControlBytes> stop(const v1::StopWorker& request) {
@@ -206,8 +208,7 @@ struct LauncherState {
   }
 };
 
-caf::behavior launcher_actor(caf::stateful_actor<LauncherState>* self,
-                             LauncherActorConfig config) {
+caf::behavior launcher_actor(caf::stateful_actor<LauncherState>* self, LauncherActorConfig config) {
   self->state.config = std::move(config);
   return self->state.make_behavior();
 }

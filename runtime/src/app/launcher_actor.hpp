@@ -17,10 +17,10 @@ namespace troupe {
 /// What a launcher's actor works with. `children` outlives the actor.
 struct LauncherActorConfig {
   runtime::v1::NodeInfo info;
-  std::string host;                    ///< where its workers listen
-  std::filesystem::path binary;        ///< what they are started from
+  std::string host;              ///< where its workers listen
+  std::filesystem::path binary;  ///< what they are started from
   std::vector<std::string> plugin_directories;
-  Environment environment;             ///< of the node file; wins over what a job asks for
+  Environment environment;  ///< of the node file; wins over what a job asks for
   std::chrono::milliseconds drain;
   ChildProcesses* children = nullptr;
 };

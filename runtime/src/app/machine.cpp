@@ -118,9 +118,9 @@ runtime::v1::NumericFingerprint numeric_fingerprint(const Machine& machine,
   fingerprint.set_cpu_model(machine.cpu_model);
   fingerprint.set_instruction_set(instruction_set(machine));
   fingerprint.set_blas_kernel(value_or(environment, "OPENBLAS_CORETYPE", ""));
-  fingerprint.set_threads(static_cast<std::uint32_t>(std::strtoul(
-      value_or(environment, "OMP_NUM_THREADS", std::to_string(machine.cores)).c_str(), nullptr,
-      10)));
+  fingerprint.set_threads(static_cast<std::uint32_t>(
+      std::strtoul(value_or(environment, "OMP_NUM_THREADS", std::to_string(machine.cores)).c_str(),
+                   nullptr, 10)));
   return fingerprint;
 }
 

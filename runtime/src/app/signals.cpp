@@ -25,8 +25,7 @@ void watch(int signals, int stop, const std::function<void(int)>& handler) {
     if (poll(descriptors, 2, -1) < 0) continue;
     if (descriptors[1].revents != 0) return;
     signalfd_siginfo info;
-    if (read(signals, &info, sizeof info) == sizeof info)
-      handler(static_cast<int>(info.ssi_signo));
+    if (read(signals, &info, sizeof info) == sizeof info) handler(static_cast<int>(info.ssi_signo));
   }
 }
 
@@ -42,8 +41,9 @@ SignalWatcher::SignalWatcher(std::function<void(int signal)> handler) {
   const sigset_t set = shutdown_signals();
   signals_ = signalfd(-1, &set, SFD_CLOEXEC);
   stop_ = eventfd(0, EFD_CLOEXEC);
-  thread_ = std::thread(
-      [signals = signals_, stop = stop_, handler = std::move(handler)] { watch(signals, stop, handler); });
+  thread_ = std::thread([signals = signals_, stop = stop_, handler = std::move(handler)] {
+    watch(signals, stop, handler);
+  });
 }
 
 SignalWatcher::~SignalWatcher() {

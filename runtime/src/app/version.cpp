@@ -1,10 +1,10 @@
 #include "app/version.hpp"
 
-#include <caf/config.hpp>
 #include <fmt/format.h>
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor.pb.h>
 #include <google/protobuf/stubs/common.h>
+#include <caf/config.hpp>
 
 #include "troupe/runtime/v1/control.pb.h"
 #include "troupe/runtime/v1/link.pb.h"

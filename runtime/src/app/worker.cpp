@@ -12,9 +12,9 @@
 #include <memory>
 #include <thread>
 
+#include <fmt/format.h>
 #include <caf/exit_reason.hpp>
 #include <caf/send.hpp>
-#include <fmt/format.h>
 
 #include "actor/control_codec.hpp"
 #include "actor/node_actor.hpp"
@@ -122,9 +122,7 @@ class Worker {
     config.network = &application_->network();
     config.policy = ExecutionPolicy::detached;
     config.on_driver = [this] { driver_seen_ = true; };
-    config.on_drain = [this](milliseconds deadline) {
-      stop_.ask({"drained", 0, deadline});
-    };
+    config.on_drain = [this](milliseconds deadline) { stop_.ask({"drained", 0, deadline}); };
     config.on_driver_lost = [this](const std::string& reason) {
       stop_.ask({"driver lost: " + reason, 3, milliseconds(1000)});
     };

@@ -9,8 +9,7 @@
 namespace troupe {
 namespace {
 
-Result<runtime::v1::WorkerStarted> read_ready(const std::string& node,
-                                              Result<std::string> answer) {
+Result<runtime::v1::WorkerStarted> read_ready(const std::string& node, Result<std::string> answer) {
   const std::string where = "worker of node " + node;
   if (!answer) {
     Error error = std::move(answer).error();
@@ -28,8 +27,7 @@ Result<runtime::v1::WorkerStarted> read_ready(const std::string& node,
 
 Result<pid_t> start_worker(ChildProcesses& children, const std::filesystem::path& binary,
                            const runtime::v1::WorkerSpec& spec, Environment environment,
-                           OnWorkerReady on_ready,
-                           ChildProcesses::OnExit on_exit) {
+                           OnWorkerReady on_ready, ChildProcesses::OnExit on_exit) {
   if (access(binary.c_str(), X_OK) != 0)
     return bad_input(binary.string(), "not an executable to start workers from",
                      "set TROUPE_BINARY to the troupe binary");

@@ -15,7 +15,6 @@ using OnWorkerReady = std::function<void(pid_t pid, Result<runtime::v1::WorkerSt
 /// listens, or why it failed; it and `on_exit` run on the children's thread.
 Result<pid_t> start_worker(ChildProcesses& children, const std::filesystem::path& binary,
                            const runtime::v1::WorkerSpec& spec, Environment environment,
-                           OnWorkerReady on_ready,
-                           ChildProcesses::OnExit on_exit);
+                           OnWorkerReady on_ready, ChildProcesses::OnExit on_exit);
 
 }  // namespace troupe

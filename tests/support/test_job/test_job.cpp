@@ -10,12 +10,12 @@
 #include <string>
 #include <utility>
 
+#include <fmt/format.h>
 #include <caf/actor_system.hpp>
 #include <caf/error.hpp>
 #include <caf/event_based_actor.hpp>
-#include <caf/sec.hpp>
 #include <caf/scoped_actor.hpp>
-#include <fmt/format.h>
+#include <caf/sec.hpp>
 
 #include "troupe/messages.hpp"
 #include "troupe/plugin.hpp"
@@ -141,9 +141,11 @@ class Runner final : public JobRunner {
       case v1::ENDING_DEAF:
         session.console().line("waiting");
         for (;;) pause();
-      case v1::ENDING_CRASH: send(session, target_node(), crash_header, config_.rounds());
+      case v1::ENDING_CRASH:
+        send(session, target_node(), crash_header, config_.rounds());
         return receive(self);
-      case v1::ENDING_FAIL: send(session, target_node(), fail_header, config_.rounds());
+      case v1::ENDING_FAIL:
+        send(session, target_node(), fail_header, config_.rounds());
         return receive(self);
       default: return {};
     }

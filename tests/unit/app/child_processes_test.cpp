@@ -56,8 +56,10 @@ BOOST_AUTO_TEST_CASE(a_child_gets_its_environment_and_its_answer_comes_back) {
 
 BOOST_AUTO_TEST_CASE(a_child_reads_its_first_message) {
   ChildProcesses children;
-  Shell shell(children, "dd bs=9 count=1 status=none <&3 | tail -c 5 >/dev/null; "
-                        "printf '\\000\\000\\000\\000' >&4", "input");
+  Shell shell(children,
+              "dd bs=9 count=1 status=none <&3 | tail -c 5 >/dev/null; "
+              "printf '\\000\\000\\000\\000' >&4",
+              "input");
   auto answer = shell.wait_answer();
   BOOST_REQUIRE(answer.ok());
   BOOST_TEST(answer->empty());
@@ -83,7 +85,8 @@ BOOST_AUTO_TEST_CASE(a_binary_that_is_not_there_is_an_error) {
 
 BOOST_AUTO_TEST_CASE(a_child_that_ignores_sigterm_is_killed_after_its_grace) {
   ChildProcesses children;
-  Shell shell(children, "trap '' TERM; printf '\\000\\000\\000\\000' >&4; while :; do sleep 60; done");
+  Shell shell(children,
+              "trap '' TERM; printf '\\000\\000\\000\\000' >&4; while :; do sleep 60; done");
   BOOST_REQUIRE(shell.wait_answer().ok());
   BOOST_TEST(children.terminate(shell.pid, 50ms));
   BOOST_TEST(shell.wait_exit() == "killed by signal 9 (Killed)");

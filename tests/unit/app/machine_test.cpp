@@ -38,10 +38,9 @@ BOOST_AUTO_TEST_CASE(kernels_follow_the_instruction_set) {
 }
 
 BOOST_AUTO_TEST_CASE(later_layers_of_the_environment_win_and_gaps_are_filled) {
-  const Environment result = worker_environment({{"PATH", "/bin"}, {"OMP_NUM_THREADS", "8"}},
-                                                {{{"OMP_NUM_THREADS", "2"}, {"A", "job"}},
-                                                 {{"A", "node"}}},
-                                                with_flags(avx2));
+  const Environment result = worker_environment(
+      {{"PATH", "/bin"}, {"OMP_NUM_THREADS", "8"}},
+      {{{"OMP_NUM_THREADS", "2"}, {"A", "job"}}, {{"A", "node"}}}, with_flags(avx2));
   BOOST_TEST(result.at("PATH") == "/bin");
   BOOST_TEST(result.at("A") == "node");
   BOOST_TEST(result.at("OMP_NUM_THREADS") == "2");
@@ -68,8 +67,8 @@ BOOST_AUTO_TEST_CASE(this_machine_can_be_read) {
 }
 
 BOOST_AUTO_TEST_CASE(a_job_may_set_arithmetic_but_nothing_that_loads_files) {
-  BOOST_TEST(check_requested_environment(
-                 "node n", {{"OMP_NUM_THREADS", "1"}, {"OPENBLAS_CORETYPE", "Zen"}})
+  BOOST_TEST(check_requested_environment("node n",
+                                         {{"OMP_NUM_THREADS", "1"}, {"OPENBLAS_CORETYPE", "Zen"}})
                  .ok());
   for (const char* name : {"LD_PRELOAD", "LD_LIBRARY_PATH", "PATH", "OMP_TOOL_LIBRARIES",
                            "CUDA_INJECTION64_PATH", "TROUPE_PLUGIN_PATH", "HOME", "", "OMP_X=Y"}) {
