@@ -18,16 +18,6 @@ bool any_absent(const std::vector<at::Tensor>& tensors) {
   return false;
 }
 
-/// Adds to a parameter's gradient. The first one is taken over where nobody else holds it.
-void accumulate(at::Tensor& sum, at::Tensor gradient) {
-  if (sum.defined()) {
-    sum.add_(gradient);
-    return;
-  }
-  const bool ours = gradient.use_count() == 1 && gradient.storage().use_count() == 1;
-  sum = ours ? row_major(gradient) : row_major(gradient).clone();
-}
-
 }  // namespace
 
 Activations::Outcome Activations::forward(const std::vector<Boundary>& inputs,
@@ -150,7 +140,7 @@ void Activations::run_layer_backward(const WiredLayer& wired, Record record,
   for (const std::size_t i : wired.parameters) {
     if (!model_->parameters[i].tensor.requires_grad()) continue;
     at::Tensor gradient = std::exchange(found[next++], {});
-    if (gradient.defined()) accumulate(model_->parameters[i].gradient, std::move(gradient));
+    if (gradient.defined()) model_->parameters[i].add_gradient(std::move(gradient));
   }
 }
 

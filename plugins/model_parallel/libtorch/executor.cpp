@@ -2,6 +2,7 @@
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <c10/core/GradMode.h>
 #include <c10/util/Exception.h>
 
 #include "libtorch/gradient_norm.hpp"
@@ -149,6 +150,8 @@ Result<BackwardOutcome> LibtorchExecutor::run_backward(const BackwardTask& task)
 
 void LibtorchExecutor::summarise_gradients(Completion<GradientSummary> done) {
   done(guarded(where("gradient norms"), [&]() -> Result<GradientSummary> {
+    const c10::NoGradGuard no_grad;
+    model_.collect_gradients();
     GradientSummary summary;
     for (const auto& parameter : model_.parameters) {
       const SquaredNorm norm = squared_norm(parameter.gradient);
@@ -161,8 +164,11 @@ void LibtorchExecutor::summarise_gradients(Completion<GradientSummary> done) {
 
 void LibtorchExecutor::update(StepUpdate update, Completion<void> done) {
   done(guarded(where("optimizer step"), [&]() -> Result<void> {
-    if (!update.skip && !model_.frozen && optimizer_)
+    const c10::NoGradGuard no_grad;
+    if (!update.skip && !model_.frozen && optimizer_) {
+      model_.collect_gradients();
       optimizer_->step(model_.parameters, update.lr, update.scale);
+    }
     model_.clear_gradients();
     return {};
   }));
@@ -213,7 +219,9 @@ void LibtorchExecutor::discard_all() {
   model_.clear_gradients();
 }
 
-std::vector<NamedTensor> LibtorchExecutor::gradients() const {
+std::vector<NamedTensor> LibtorchExecutor::gradients() {
+  const c10::NoGradGuard no_grad;
+  model_.collect_gradients();
   std::vector<NamedTensor> found;
   for (const auto& parameter : model_.parameters)
     if (parameter.gradient.defined())

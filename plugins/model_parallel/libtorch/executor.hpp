@@ -32,7 +32,7 @@ class LibtorchExecutor final : public StageExecutor {
   void discard_all() override;
 
   /// The gradients accumulated so far, for those parameters that have one: for tests.
-  std::vector<NamedTensor> gradients() const;
+  std::vector<NamedTensor> gradients();
 
  private:
   Result<void> build(const v1::StageConfig& config);

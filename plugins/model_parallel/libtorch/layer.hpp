@@ -40,6 +40,17 @@ class Layer {
   /// backward starts from it. It is skipped when the targets are absent.
   virtual bool is_loss() const { return false; }
 
+  /// A gradient that the layer accumulated itself, and the parameter it belongs to.
+  struct OwnGradient {
+    at::Tensor parameter;
+    at::Tensor gradient;
+  };
+
+  /// Gradients that do not travel through autograd: accumulated by the layer in the order of the
+  /// backward calls since they were last taken or discarded.
+  virtual std::vector<OwnGradient> take_gradients() { return {}; }
+  virtual void discard_gradients() {}
+
   /// Of a loss layer: samples classified correctly; 0 when that means nothing.
   virtual std::uint32_t count_correct(const std::vector<at::Tensor>& inputs) const { return 0; }
 };

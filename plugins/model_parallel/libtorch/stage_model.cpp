@@ -118,7 +118,25 @@ Result<StageModel> StageModel::build(const v1::StageConfig& config, const LayerR
   return model;
 }
 
+void StateEntry::add_gradient(at::Tensor addend) {
+  if (gradient.defined()) {
+    gradient.add_(addend);
+    return;
+  }
+  const bool ours = addend.use_count() == 1 && addend.storage().use_count() == 1;
+  gradient = ours ? row_major(addend) : row_major(addend).clone();
+}
+
+void StageModel::collect_gradients() {
+  for (auto& wired : layers)
+    for (auto& own : wired.layer->take_gradients())
+      for (const std::size_t i : wired.parameters)
+        if (parameters[i].tensor.is_same(own.parameter))
+          parameters[i].add_gradient(std::exchange(own.gradient, {}));
+}
+
 void StageModel::clear_gradients() {
+  for (auto& wired : layers) wired.layer->discard_gradients();
   for (auto& parameter : parameters) parameter.gradient.reset();
 }
 

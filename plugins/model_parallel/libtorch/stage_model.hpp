@@ -21,6 +21,9 @@ struct StateEntry {
   std::string name;
   at::Tensor tensor;    ///< row-major; changed in place only
   at::Tensor gradient;  ///< of a parameter; undefined until a backward reached it in this step
+
+  /// Adds in place; the first gradient is taken over where nobody else holds it.
+  void add_gradient(at::Tensor addend);
 };
 
 /// A layer with its wiring. Numbers of values index a table with one entry for every inbound value
@@ -50,6 +53,9 @@ struct StageModel {
   /// may throw what LibTorch throws, with the layer in `progress`.
   static Result<StageModel> build(const v1::StageConfig& config, const LayerRegistry& registry,
                                   at::Device device, Progress& progress);
+
+  /// Fetches what layers accumulated themselves, so that every entry's gradient is complete.
+  void collect_gradients();
 
   /// Drops every gradient.
   void clear_gradients();

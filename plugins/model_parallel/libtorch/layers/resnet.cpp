@@ -1,13 +1,13 @@
 // Layers of residual networks (He et al., "Deep Residual Learning for Image Recognition", 2015) as
 // torchvision computes them: its "v1.5" bottleneck has the stride in the 3x3 convolution.
 #include <ATen/ops/batch_norm.h>
-#include <ATen/ops/conv2d.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/relu.h>
 #include <c10/core/GradMode.h>
 #include <c10/util/Exception.h>
 
+#include "libtorch/convolution.hpp"
 #include "libtorch/layers/builtin.hpp"
 
 namespace troupe::mp::libtorch {
@@ -26,19 +26,15 @@ class ConvNorm {
   /// stride 1.
   ConvNorm(const LayerSetup& setup, const std::string& conv, const std::string& norm,
            std::int64_t stride)
-      : weight_(setup.tensor(conv + ".weight")),
+      : convolution_(make_convolution(setup.tensor(conv + ".weight"), stride)),
         scale_(setup.tensor(norm + ".weight")),
         shift_(setup.tensor(norm + ".bias")),
         running_mean_(setup.tensor(norm + ".running_mean")),
         running_var_(setup.tensor(norm + ".running_var")),
-        batches_(setup.tensor(norm + ".num_batches_tracked")),
-        stride_(stride) {
-    TORCH_CHECK(weight_.dim() == 4, "'", conv, ".weight' must have 4 dimensions");
-    padding_ = (weight_.size(2) - 1) / 2;
-  }
+        batches_(setup.tensor(norm + ".num_batches_tracked")) {}
 
   at::Tensor operator()(const at::Tensor& x, bool training) const {
-    const at::Tensor y = at::conv2d(x, weight_, {}, {stride_, stride_}, {padding_, padding_});
+    const at::Tensor y = convolution_.forward(x);
     if (training) {
       const c10::NoGradGuard no_grad;
       at::Tensor(batches_).add_(1);
@@ -49,16 +45,34 @@ class ConvNorm {
                           epsilon, /*cudnn_enabled=*/false);
   }
 
+  void take_gradient(std::vector<Layer::OwnGradient>& gradients) {
+    at::Tensor gradient = convolution_.take_gradient();
+    if (gradient.defined()) gradients.push_back({convolution_.weight(), std::move(gradient)});
+  }
+
+  void discard_gradient() { convolution_.discard_gradient(); }
+
  private:
-  at::Tensor weight_;
+  static Convolution make_convolution(const at::Tensor& weight, std::int64_t stride) {
+    TORCH_CHECK(weight.dim() == 4, "the weight of a convolution must have 4 dimensions");
+    const std::int64_t padding = (weight.size(2) - 1) / 2;
+    return Convolution(weight, {stride, stride}, {padding, padding});
+  }
+
+  Convolution convolution_;
   at::Tensor scale_;
   at::Tensor shift_;
   at::Tensor running_mean_;
   at::Tensor running_var_;
   at::Tensor batches_;
-  std::int64_t stride_;
-  std::int64_t padding_ = 0;
 };
+
+/// The layout the convolutions compute in. Brought about once for a layer, since each of its
+/// consumers would do it again.
+at::Tensor in_layout_of_convolutions(const at::Tensor& x) {
+  const bool accelerated = x.is_cpu() && x.scalar_type() == at::kFloat;
+  return accelerated ? x.contiguous(at::MemoryFormat::ChannelsLast) : x;
+}
 
 /// The first convolution; with `small: 1` without the max pooling (its stride is then 1).
 class Stem final : public Layer {
@@ -73,6 +87,14 @@ class Stem final : public Layer {
     if (!small_) x = at::max_pool2d(x, {3, 3}, {2, 2}, {1, 1});
     return {x};
   }
+
+  std::vector<OwnGradient> take_gradients() override {
+    std::vector<OwnGradient> gradients;
+    first_.take_gradient(gradients);
+    return gradients;
+  }
+
+  void discard_gradients() override { first_.discard_gradient(); }
 
  private:
   bool small_;
@@ -97,13 +119,25 @@ class Block final : public Layer {
 
   std::vector<at::Tensor> forward(const std::vector<at::Tensor>& inputs,
                                   const ForwardContext& context) override {
-    const at::Tensor& input = only(inputs);
+    const at::Tensor input = in_layout_of_convolutions(only(inputs));
     at::Tensor x = input;
     for (std::size_t i = 0; i + 1 < path_.size(); ++i) x = path_[i](x, context.training).relu_();
     x = path_.back()(x, context.training);
     // Batch norm's backward does not need its result, nor addition's: both may be overwritten.
     x += downsample_ ? (*downsample_)(input, context.training) : input;
     return {x.relu_()};
+  }
+
+  std::vector<OwnGradient> take_gradients() override {
+    std::vector<OwnGradient> gradients;
+    for (auto& part : path_) part.take_gradient(gradients);
+    if (downsample_) downsample_->take_gradient(gradients);
+    return gradients;
+  }
+
+  void discard_gradients() override {
+    for (auto& part : path_) part.discard_gradient();
+    if (downsample_) downsample_->discard_gradient();
   }
 
  private:
