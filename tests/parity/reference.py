@@ -1,13 +1,13 @@
 """What PyTorch computes for one parity case: the reference of parity_test.cpp.
 
-Writes OUT/reference.safetensors with, for each dtype d of float64 and float32,
+Writes OUT/reference.safetensors with, for d of float64, float32 and float32-channels-last (plain
+PyTorch in its other memory format: how far it is from itself),
   init/<name>            parameters and buffers at the start (float64, exact in float32)
   inputs/<step>, targets/<step>
-  d/outputs/<step>       of all micro-batches, in order
   d/loss/<step>          of the whole batch
   d/norm/<step>          2-norm of all gradients before clipping
   d/gradient/<name>      of the first step, before clipping
-  d/state/<step>/<name>  parameters and buffers after the first and (float64 only) the last step
+  d/state/<step>/<name>  parameters and buffers after the first and (of float64) the last step
 """
 
 import argparse
@@ -42,21 +42,20 @@ def make_model(args):
     return model
 
 
-def run(args, dtype, init, batches, record):
+def run(args, dtype, memory_format, init, batches, record):
     model = getattr(torchvision.models, f"resnet{args.depth}")(num_classes=args.classes)
     model.load_state_dict(init)
-    model.to(dtype).train()
+    model.to(dtype, memory_format=memory_format).train()
     optimizer = torch.optim.SGD(
         model.parameters(), lr=args.lr, momentum=args.momentum, dampening=args.dampening,
         weight_decay=args.weight_decay, nesterov=args.nesterov,
     )
     criterion = torch.nn.MSELoss() if args.loss == "mse" else torch.nn.CrossEntropyLoss()
     for step, (inputs, targets) in enumerate(batches):
-        inputs = inputs.to(dtype)
+        inputs = inputs.to(dtype, memory_format=memory_format)
         if targets.is_floating_point():
             targets = targets.to(dtype)
         optimizer.zero_grad()
-        outputs = []
         loss = 0.0
         for begin in range(0, args.batch, args.micro_batch):
             part = slice(begin, min(begin + args.micro_batch, args.batch))
@@ -64,9 +63,7 @@ def run(args, dtype, init, batches, record):
             output = model(inputs[part])
             part_loss = criterion(output, targets[part])
             (part_loss * weight).backward()
-            outputs.append(output.detach())
             loss += part_loss.item() * weight
-        record(f"outputs/{step}", torch.cat(outputs))
         record(f"loss/{step}", torch.tensor([loss], dtype=torch.float64))
         if step == 0:
             for name, parameter in model.named_parameters():
@@ -75,7 +72,7 @@ def run(args, dtype, init, batches, record):
         norm = torch.nn.utils.clip_grad_norm_(model.parameters(), limit)
         record(f"norm/{step}", norm.reshape(1))
         optimizer.step()
-        if step == 0 or (step == args.steps - 1 and dtype == torch.float64):
+        if step in (0, args.steps - 1):
             for name, value in model.state_dict().items():
                 record(f"state/{step}/{name}", value)
 
@@ -114,13 +111,19 @@ def main():
     for step, (inputs, targets) in enumerate(batches):
         tensors[f"inputs/{step}"] = inputs
         tensors[f"targets/{step}"] = targets
-    for dtype in (torch.float64, torch.float32):
-        prefix = str(dtype).replace("torch.", "")
+    runs = (
+        ("float64", torch.float64, torch.contiguous_format),
+        ("float32", torch.float32, torch.contiguous_format),
+        ("float32-channels-last", torch.float32, torch.channels_last),
+    )
+    for prefix, dtype, memory_format in runs:
 
         def record(name, value, prefix=prefix):
             tensors[f"{prefix}/{name}"] = value.detach().clone()
 
-        run(args, dtype, init, batches, record)
+        # Only float64 is compared after the first step.
+        steps = batches if dtype == torch.float64 else batches[:1]
+        run(args, dtype, memory_format, init, steps, record)
     write_safetensors(args.out / "reference.safetensors", tensors)
 
 

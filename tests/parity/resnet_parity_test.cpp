@@ -1,6 +1,7 @@
 // Troupe against plain PyTorch (Debian's python3-torch and python3-torchvision) from the same
 // weights and data. float64 decides; float32 is judged by how far plain PyTorch's float32 is from
-// its float64.
+// its float64, in the worse of its two memory formats: a ReLU whose input is rounded to the other
+// side of zero moves whole gradients, and which ones it moves is a matter of chance.
 #include <algorithm>
 #include <cmath>
 
@@ -74,9 +75,11 @@ void check_float32(const Tensors& results, const SafetensorsFile& reference) {
     BOOST_TEST_CONTEXT(name) {
       const auto exact = as_doubles(must(reference.tensor("float64/" + name)));
       const double ours = error(numbers, exact);
-      const double theirs = error(as_doubles(must(reference.tensor("float32/" + name))), exact);
-      ratios.push_back(std::max(ours, floor) / std::max(theirs, floor));
-      BOOST_TEST(ratios.back() <= 8);
+      double theirs = floor;
+      for (const std::string format : {"float32/", "float32-channels-last/"})
+        theirs = std::max(theirs, error(as_doubles(must(reference.tensor(format + name))), exact));
+      ratios.push_back(std::max(ours, floor) / theirs);
+      BOOST_TEST(ratios.back() <= 8, "error " << ours << ", of plain PyTorch " << theirs);
       if (name.rfind("loss/", 0) == 0) BOOST_TEST(ours <= 1e-4);
     }
   }
@@ -91,7 +94,7 @@ void check_float32(const Tensors& results, const SafetensorsFile& reference) {
 void check_names(const Tensors& results, const SafetensorsFile& reference) {
   std::size_t expected = 0;
   for (const auto& name : reference.names()) {
-    if (name.rfind("float64/", 0) != 0 || name.rfind("float64/outputs/", 0) == 0) continue;
+    if (name.rfind("float64/", 0) != 0) continue;
     ++expected;
     BOOST_TEST(results.count(name.substr(8)) == 1, name);
   }

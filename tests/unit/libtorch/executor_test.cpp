@@ -1,6 +1,7 @@
 // The LibTorch executor beyond the conformance suite: what needs layers of its own.
 #include <cmath>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <boost/test/unit_test.hpp>
 #include <c10/util/Exception.h>
@@ -210,7 +211,7 @@ BOOST_AUTO_TEST_CASE(an_unknown_kind_and_a_missing_parameter_are_errors) {
   auto executor = factory()(unknown.stages[0].config);
   const auto result = executor->initialise(unknown.stages[0].config);
   BOOST_REQUIRE(!result.ok());
-  BOOST_TEST(result.error().code == troupe::ErrorCode::bad_input);
+  BOOST_TEST((result.error().code == troupe::ErrorCode::bad_input));
   BOOST_TEST(result.error().what == "unknown kind 'nonsense'");
 
   const Plan bare = plan(request({layer("first", "linear")}, {}));
@@ -224,7 +225,7 @@ BOOST_AUTO_TEST_CASE(a_device_that_is_not_there_lists_those_that_are) {
   BOOST_TEST(libtorch::find_device("cpu").ok());
   const auto none = libtorch::find_device("cuda:99");
   BOOST_REQUIRE(!none.ok());
-  BOOST_TEST(none.error().code == troupe::ErrorCode::bad_input);
+  BOOST_TEST((none.error().code == troupe::ErrorCode::bad_input));
   BOOST_TEST(none.error().hint.find("this LibTorch has: cpu") == 0, none.error().hint);
 }
 
