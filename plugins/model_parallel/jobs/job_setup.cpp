@@ -71,6 +71,7 @@ Result<FeedConfig> open_feed(const JobFile& file, const FeedRequest& request) {
   options.dtype = request.dtype;
   options.need_targets = request.need_targets;
   options.loss = request.loss;
+  options.where = file.locate(request.path);
   TROUPE_ASSIGN(auto source, open_data(request.data, options));
   FeedConfig feed;
   feed.plan.samples = source->samples();
