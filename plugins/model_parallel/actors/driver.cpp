@@ -79,7 +79,15 @@ void Driver::spawn_local_actors(DriverOptions options) {
 Result<void> Driver::spawn_stages() {
   for (const auto& stage : plan_.stages)
     TROUPE_TRY(session_.spawn(stage.address, stage_factory, stage.config));
-  return {};
+  return wait_until_ready();
+}
+
+/// An import of nothing is answered once the stage has its layers: errors of devices and weights
+/// surface here, and the first step is not charged with what the stages need to begin.
+Result<void> Driver::wait_until_ready() {
+  std::map<std::uint32_t, std::vector<NamedTensor>> nothing;
+  for (const auto& stage : plan_.stages) nothing[stage.config.stage()];
+  return client_->import_model(std::move(nothing));
 }
 
 Result<void> Driver::load_state(const TensorMap& tensors, bool complete,

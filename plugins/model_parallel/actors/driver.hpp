@@ -43,6 +43,7 @@ class Driver {
   Driver(JobSession& session, const Plan& plan) : session_(session), plan_(plan) {}
   void spawn_local_actors(DriverOptions options);
   Result<void> spawn_stages();
+  Result<void> wait_until_ready();
 
   JobSession& session_;
   Plan plan_;

@@ -39,6 +39,7 @@ std::vector<std::uint64_t> permutation(std::uint64_t key, std::uint64_t n);
 /// The initial tensor of a parameter, keyed by (seed, parameter name); computed in double and
 /// rounded to `dtype`, which is float32 or float64 (int64 for integer buffers). Without `init`:
 /// zeros. The parameter's shape must have passed `element_count`.
-TROUPE_API HostTensor initial_tensor(const v1::Parameter& parameter, std::uint64_t seed, v1::DType dtype);
+TROUPE_API HostTensor initial_tensor(const v1::Parameter& parameter, std::uint64_t seed,
+                                     v1::DType dtype);
 
 }  // namespace troupe::mp
