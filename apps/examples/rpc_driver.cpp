@@ -117,9 +117,9 @@ troupe::Result<std::unique_ptr<troupe::JobSession>> open_session(const Settings&
   if (std::getenv("TROUPE_BINARY") == nullptr)
     options.worker_binary = settings.program.parent_path() / "troupe";
   return troupe::JobSession::open(
-      two_workers(), options,
-      [](const std::string&) -> troupe::Result<troupe::WorkerRequirements> {
-        return troupe::WorkerRequirements{{{"OMP_NUM_THREADS", "1"}, {"OPENBLAS_NUM_THREADS", "1"}}};
+      two_workers(), options, [](const std::string&) -> troupe::Result<troupe::WorkerRequirements> {
+        return troupe::WorkerRequirements{
+            {{"OMP_NUM_THREADS", "1"}, {"OPENBLAS_NUM_THREADS", "1"}}};
       });
 }
 

@@ -24,7 +24,9 @@ std::filesystem::path make_directory() {
 }  // namespace
 
 LocalSession::LocalSession(runtime::v1::Job job, Factories factories, SimulationOptions options)
-    : job_(std::move(job)), factories_(std::move(factories)), directory_(make_directory()),
+    : job_(std::move(job)),
+      factories_(std::move(factories)),
+      directory_(make_directory()),
       cluster_(node_names(job_), std::move(options)) {
   for (const auto& node : job_.nodes()) {
     runtime::v1::NodeInfo info;

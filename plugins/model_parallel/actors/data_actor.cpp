@@ -60,8 +60,8 @@ struct DataState {
       feed.plan = feed_config.plan;
       feed.batches = BatchFeed(feed.plan);
       feed.micro_batch_size = feed_config.micro_batch_size;
-      feed.builder = spawn_batch_builder(self->system(), config.policy,
-                                         std::move(feed_config.source));
+      feed.builder =
+          spawn_batch_builder(self->system(), config.policy, std::move(feed_config.source));
       self->link_to(feed.builder);
       feeds.emplace(kind, std::move(feed));
     }
@@ -114,15 +114,14 @@ struct DataState {
     run->kind = kind;
     run->step = step;
     run->cut = cut;
-    self->send(pipeline, RunOpened{step, static_cast<std::uint32_t>(cut.micro_batches()),
-                                   cut.samples()});
+    self->send(pipeline,
+               RunOpened{step, static_cast<std::uint32_t>(cut.micro_batches()), cut.samples()});
   }
 
   void admit(const AdmitMicroBatch& admitted) {
-    if (!run || admitted.micro_batch != run->admitted ||
-        run->admitted == run->cut.micro_batches())
-      return fail(internal_error("data", "micro-batch " + std::to_string(admitted.micro_batch) +
-                                             " admitted out of turn"));
+    if (!run || admitted.micro_batch != run->admitted || run->admitted == run->cut.micro_batches())
+      return fail(internal_error(
+          "data", "micro-batch " + std::to_string(admitted.micro_batch) + " admitted out of turn"));
     ++run->admitted;
     pump();
   }

@@ -90,8 +90,7 @@ Result<void> Driver::wait_until_ready() {
   return client_->import_model(std::move(nothing));
 }
 
-Result<void> Driver::load_state(const TensorMap& tensors, bool complete,
-                                const std::string& where) {
+Result<void> Driver::load_state(const TensorMap& tensors, bool complete, const std::string& where) {
   TROUPE_ASSIGN(auto by_stage, split_state(plan_, tensors, complete, where));
   return client_->import_model(std::move(by_stage));
 }

@@ -62,7 +62,8 @@ struct OptimizerState {
       case v1::Message::kStepReport: return take(message->key(), message->step_report());
       case v1::Message::kStepCommitted: return take(message->key(), message->step_committed());
       default:
-        return fail(internal_error(to_string(delivery.from), "unexpected message to the optimizer"));
+        return fail(
+            internal_error(to_string(delivery.from), "unexpected message to the optimizer"));
     }
   }
 
@@ -116,8 +117,8 @@ struct OptimizerState {
   void take(const v1::Key& from, const v1::StepCommitted& commit) {
     if (!decision || from.step() != key.step() || commit.stage() >= config.stages.size() ||
         !committed.insert(commit.stage()).second)
-      return fail(internal_error(where(), "unexpected commit of stage " +
-                                              std::to_string(commit.stage())));
+      return fail(
+          internal_error(where(), "unexpected commit of stage " + std::to_string(commit.stage())));
     if (committed.size() == config.stages.size()) finish();
   }
 

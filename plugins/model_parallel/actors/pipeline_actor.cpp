@@ -8,8 +8,8 @@
 #include <utility>
 
 #include <caf/actor_system.hpp>
-#include <caf/response_promise.hpp>
 #include <caf/event_based_actor.hpp>
+#include <caf/response_promise.hpp>
 #include <caf/stateful_actor.hpp>
 
 #include "actors/driver_messages.hpp"
@@ -25,7 +25,7 @@
 // One command at a time; each is a short sequence of activities:
 //
 //   command        activities                  an activity ends when
-//   -------------  --------------------------  -----------------------------------------------------
+//   -------------  -------------------------- -----------------------------------------------------
 //   TrainStep      training                    all stages done with all micro-batches, all losses
 //                                              here, StepFinished here
 //   Evaluate       evaluating, repeatedly      all stages done, all losses here
@@ -383,8 +383,8 @@ struct PipelineState {
       case v1::Message::kMicroBatchDone:
         TROUPE_TRY(expect_current(delivery, key));
         times.add(message.micro_batch_done().times());
-        TROUPE_TRY(progress.stage_done(message.micro_batch_done().times().stage(),
-                                       key.micro_batch()));
+        TROUPE_TRY(
+            progress.stage_done(message.micro_batch_done().times().stage(), key.micro_batch()));
         admit();
         return {};
       case v1::Message::kLoss:
@@ -407,9 +407,9 @@ struct PipelineState {
 
   Result<void> expect_current(const Delivery& delivery, const v1::Key& key) const {
     if (key.kind() == kind && key.step() == step) return {};
-    return internal_error(to_string(delivery.from),
-                          "message of " + describe_step(key.kind(), key.step()) + " during " +
-                              describe_step(kind, step));
+    return internal_error(to_string(delivery.from), "message of " +
+                                                        describe_step(key.kind(), key.step()) +
+                                                        " during " + describe_step(kind, step));
   }
 
   /// An output of the last layer, for the caller. What the caller keeps is its own: the credit
@@ -442,8 +442,8 @@ struct PipelineState {
 
   Result<void> stage_moved_state(std::uint32_t stage) {
     if (stages_left.erase(stage) == 0)
-      return internal_error("pipeline", "unexpected end of the state of stage " +
-                                            std::to_string(stage));
+      return internal_error("pipeline",
+                            "unexpected end of the state of stage " + std::to_string(stage));
     return {};
   }
 

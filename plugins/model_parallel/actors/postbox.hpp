@@ -11,7 +11,8 @@ namespace troupe::mp {
 class Postbox {
  public:
   Postbox() = default;
-  Postbox(Mailer mailer, std::string actor) : mailer_(std::move(mailer)), actor_(std::move(actor)) {}
+  Postbox(Mailer mailer, std::string actor)
+      : mailer_(std::move(mailer)), actor_(std::move(actor)) {}
 
   ActorAddress self() const { return {mailer_.node(), actor_}; }
 

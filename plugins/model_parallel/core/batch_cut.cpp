@@ -10,7 +10,8 @@ std::uint64_t pieces(std::uint64_t whole, std::uint64_t part) { return (whole + 
 }  // namespace
 
 BatchCut::BatchCut(std::uint64_t samples, std::uint32_t batch_size, std::uint32_t micro_batch_size)
-    : samples_(samples), batch_size_(batch_size),
+    : samples_(samples),
+      batch_size_(batch_size),
       micro_batch_size_(std::min(micro_batch_size, batch_size)) {}
 
 std::uint64_t BatchCut::batches() const { return pieces(samples_, batch_size_); }

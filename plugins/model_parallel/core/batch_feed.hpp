@@ -19,10 +19,10 @@ struct BatchRef {
 
 /// What a feed hands out, in order.
 struct FeedPlan {
-  std::uint64_t samples = 0;        ///< in an epoch; 0: endless
+  std::uint64_t samples = 0;  ///< in an epoch; 0: endless
   std::uint32_t batch_size = 1;
-  std::uint64_t batches = 0;        ///< how many in all
-  std::uint64_t prefetch_bytes = 0; ///< of batches built and not taken
+  std::uint64_t batches = 0;         ///< how many in all
+  std::uint64_t prefetch_bytes = 0;  ///< of batches built and not taken
 };
 
 /// Decides which batch is built next and keeps those that were built ahead. One batch is built at

@@ -21,9 +21,8 @@ std::vector<const v1::StepReport*> GradientNorm::in_model_order() const {
   std::vector<const v1::StepReport*> ordered;
   for (const auto& report : reports_)
     if (report) ordered.push_back(&*report);
-  std::stable_sort(ordered.begin(), ordered.end(), [](auto* a, auto* b) {
-    return a->first_parameter() < b->first_parameter();
-  });
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [](auto* a, auto* b) { return a->first_parameter() < b->first_parameter(); });
   return ordered;
 }
 

@@ -17,9 +17,9 @@ Result<HostTensor> concatenate_rows(const std::vector<HostTensor>& parts) {
   for (const auto& part : parts) {
     if (part.dtype != whole.dtype || part.shape.size() != whole.shape.size() ||
         !std::equal(part.shape.begin() + 1, part.shape.end(), whole.shape.begin() + 1))
-      return bad_input("outputs", "micro-batches differ in type or shape: " +
-                                      to_string(parts.front().shape) + " and " +
-                                      to_string(part.shape));
+      return bad_input("outputs",
+                       "micro-batches differ in type or shape: " + to_string(parts.front().shape) +
+                           " and " + to_string(part.shape));
     whole.shape[0] += part.shape[0];
     bytes += part.data.size();
   }

@@ -19,8 +19,8 @@ std::optional<std::uint32_t> RunProgress::admit() {
 Result<void> RunProgress::stage_done(std::uint32_t stage, std::uint32_t micro_batch) {
   if (stage >= stages_ || micro_batch >= admitted_ || done_by_[micro_batch].empty() ||
       done_by_[micro_batch][stage])
-    return internal_error("pipeline", "stage " + std::to_string(stage) +
-                                          " reported micro-batch " + std::to_string(micro_batch) +
+    return internal_error("pipeline", "stage " + std::to_string(stage) + " reported micro-batch " +
+                                          std::to_string(micro_batch) +
                                           " that it cannot have finished");
   auto& done = done_by_[micro_batch];
   done[stage] = true;
@@ -33,8 +33,8 @@ Result<void> RunProgress::stage_done(std::uint32_t stage, std::uint32_t micro_ba
 
 Result<void> RunProgress::add_loss(std::uint32_t micro_batch, const v1::LossReport& report) {
   if (micro_batch >= admitted_ || losses_[micro_batch])
-    return internal_error("pipeline", "unexpected loss of micro-batch " +
-                                          std::to_string(micro_batch));
+    return internal_error("pipeline",
+                          "unexpected loss of micro-batch " + std::to_string(micro_batch));
   losses_[micro_batch] = report;
   ++losses_seen_;
   return {};

@@ -12,9 +12,9 @@ namespace troupe::mp {
 
 /// What the loss layer said of a whole run.
 struct LossTotals {
-  double loss = 0;              ///< mean over the run's samples
+  double loss = 0;  ///< mean over the run's samples
   std::uint64_t samples = 0;
-  std::uint64_t correct = 0;    ///< samples whose highest output is the target
+  std::uint64_t correct = 0;  ///< samples whose highest output is the target
 };
 
 /// How far a run (a training step, an evaluation, a prediction) is: which micro-batches the

@@ -5,8 +5,7 @@
 namespace troupe::mp {
 namespace {
 
-using Visitor =
-    std::function<void(std::uint32_t stage, const v1::Parameter& tensor, bool buffer)>;
+using Visitor = std::function<void(std::uint32_t stage, const v1::Parameter& tensor, bool buffer)>;
 
 void for_each_tensor(const Plan& plan, const Visitor& visit) {
   for (const auto& stage : plan.stages)

@@ -62,8 +62,8 @@ void print_closing_report(Console& console, const Plan& plan, const TrainingResu
                            result.last_loss));
   if (result.evaluation) {
     const auto& totals = result.evaluation->totals;
-    console.line(fmt::format("accuracy {:.2f} % on {} samples, loss {:.6g}",
-                             100 * accuracy(totals), totals.samples, totals.loss));
+    console.line(fmt::format("accuracy {:.2f} % on {} samples, loss {:.6g}", 100 * accuracy(totals),
+                             totals.samples, totals.loss));
   }
   for (const auto& times : result.stages.by_stage()) console.line(stage_line(plan, times));
   if (!result.weights.empty()) console.line("weights in " + result.weights);

@@ -16,11 +16,11 @@ namespace troupe::mp {
 struct TrainingResult {
   std::uint64_t steps = 0;
   double last_loss = 0;
-  Throughput throughput;      ///< of the training steps
-  double wall_seconds = 0;    ///< everything, start to end
+  Throughput throughput;    ///< of the training steps
+  double wall_seconds = 0;  ///< everything, start to end
   std::optional<EvaluationOutcome> evaluation;
   StageTotals stages;
-  std::string weights;        ///< path; empty when discarded
+  std::string weights;  ///< path; empty when discarded
 };
 
 /// Share of the samples that were classified correctly, in [0, 1].

@@ -100,9 +100,9 @@ Result<TensorMap> read_weights(const Plan& plan, const std::filesystem::path& pa
   return tensors;
 }
 
-WorkerRequirements worker_requirements(
-    const runtime::v1::Job& job, const google::protobuf::RepeatedPtrField<v1::Stage>& stages,
-    const std::string& node) {
+WorkerRequirements worker_requirements(const runtime::v1::Job& job,
+                                       const google::protobuf::RepeatedPtrField<v1::Stage>& stages,
+                                       const std::string& node) {
   std::uint32_t threads = 0;
   for (const auto& stage : stages)
     if (stage.node() == node) threads = std::max(threads, stage.threads());

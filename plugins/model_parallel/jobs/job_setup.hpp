@@ -60,8 +60,8 @@ Result<TensorMap> read_weights(const Plan& plan, const std::filesystem::path& pa
 /// Threads of the node's arithmetic libraries, which are fixed when a process loads them: the most
 /// that a stage there asks for. Stages that leave it open share this machine's cores with the
 /// job's other local workers; on other machines nothing is set then.
-WorkerRequirements worker_requirements(
-    const runtime::v1::Job& job, const google::protobuf::RepeatedPtrField<v1::Stage>& stages,
-    const std::string& node);
+WorkerRequirements worker_requirements(const runtime::v1::Job& job,
+                                       const google::protobuf::RepeatedPtrField<v1::Stage>& stages,
+                                       const std::string& node);
 
 }  // namespace troupe::mp

@@ -27,8 +27,9 @@ void warn_of_different_nodes(const JobSession& session) {
   const auto& nodes = session.nodes();
   for (const auto& node : nodes)
     if (!MessageDifferencer::Equals(node.fingerprint(), nodes.front().fingerprint()))
-      log_warning("run", "nodes {} and {} differ in CPU, threads or libraries: results are not "
-                         "bit-identical to a run on one of them",
+      log_warning("run",
+                  "nodes {} and {} differ in CPU, threads or libraries: results are not "
+                  "bit-identical to a run on one of them",
                   nodes.front().name(), node.name());
 }
 

@@ -18,7 +18,7 @@ struct TrainPlan {
   std::optional<FeedConfig> evaluation;
   std::optional<TensorMap> weights;  ///< to start from
   std::uint64_t steps = 0;
-  std::uint32_t micro_batches = 0;   ///< of a full batch
+  std::uint32_t micro_batches = 0;  ///< of a full batch
 };
 
 /// Checks what ranges cannot say, opens the data, cuts the model. Touches no node.

@@ -28,8 +28,11 @@ class Training {
  public:
   Training(JobSession& session, const v1::TrainJob& config, TrainPlan train, MetricsFile metrics,
            std::filesystem::path directory)
-      : session_(session), config_(config), train_(std::move(train)),
-        metrics_(std::move(metrics)), directory_(std::move(directory)) {
+      : session_(session),
+        config_(config),
+        train_(std::move(train)),
+        metrics_(std::move(metrics)),
+        directory_(std::move(directory)) {
     result_.stages = StageTotals(train_.plan.stages.size());
   }
 
@@ -94,8 +97,7 @@ class Training {
     session_.console().progress(
         static_cast<double>(step.step) / static_cast<double>(train_.steps),
         fmt::format("step {}/{}  loss {:.4f}  {:.0f} images/s  {} left", step.step, train_.steps,
-                    step.totals.loss, rate.recent_rate(),
-                    format_duration(rate.seconds_for(left))));
+                    step.totals.loss, rate.recent_rate(), format_duration(rate.seconds_for(left))));
   }
 
   Result<void> evaluate() {
@@ -125,8 +127,8 @@ class Training {
     if (config_.discard_weights()) return {};
     TROUPE_ASSIGN(const TensorMap state, driver_->pipeline().export_model());
     const auto path = directory_ / "weights.safetensors";
-    TROUPE_TRY(write_safetensors(path, state, {{"step", std::to_string(result_.steps)},
-                                               {"job", session_.job().name()}}));
+    TROUPE_TRY(write_safetensors(
+        path, state, {{"step", std::to_string(result_.steps)}, {"job", session_.job().name()}}));
     result_.weights = path.string();
     return {};
   }

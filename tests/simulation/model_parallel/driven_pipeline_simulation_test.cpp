@@ -11,8 +11,7 @@ namespace {
 
 struct Driven {
   explicit Driven(const std::vector<std::string>& nodes)
-      : session(troupe::testing::job_with_nodes({"a", "b"}),
-                {{stage_factory, spawn_stage}}) {
+      : session(troupe::testing::job_with_nodes({"a", "b"}), {{stage_factory, spawn_stage}}) {
     PipelineOptions options;
     for (auto& layer : layers_of(Scenario()))
       *options.model.mutable_layers()->add_layers() = std::move(layer);
@@ -33,8 +32,8 @@ struct Driven {
 };
 
 HostTensor rows(std::int64_t count, float value) {
-  HostTensor tensor{v1::DTYPE_FLOAT32, {count, 4},
-                    Blob::uninitialized(static_cast<std::size_t>(count) * 16)};
+  HostTensor tensor{
+      v1::DTYPE_FLOAT32, {count, 4}, Blob::uninitialized(static_cast<std::size_t>(count) * 16)};
   auto* data = reinterpret_cast<float*>(tensor.data.mutable_data());
   for (std::int64_t i = 0; i < 4 * count; ++i) data[i] = value + static_cast<float>(i);
   return tensor;

@@ -7,8 +7,8 @@
 namespace troupe::mp::test {
 namespace {
 
-const std::vector<std::vector<std::uint32_t>> cuts = {
-    {0}, {0, 3}, {0, 1}, {0, 5}, {0, 2, 4}, {0, 1, 2, 3, 4, 5}};
+const std::vector<std::vector<std::uint32_t>> cuts = {{0},    {0, 3},    {0, 1},
+                                                      {0, 5}, {0, 2, 4}, {0, 1, 2, 3, 4, 5}};
 
 BOOST_AUTO_TEST_CASE(weights_are_the_same_whatever_cut_schedule_placement_and_timing) {
   const auto reference = train(Scenario());

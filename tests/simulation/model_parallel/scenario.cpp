@@ -16,14 +16,13 @@ class NumberedSamples : public DataSource {
  public:
   std::uint64_t samples() const override { return samples_in_epoch; }
 
-  Result<Batch> batch(std::uint64_t epoch, std::uint64_t index,
-                      std::uint32_t batch_size) override {
+  Result<Batch> batch(std::uint64_t epoch, std::uint64_t index, std::uint32_t batch_size) override {
     Batch batch;
     batch.first_sample = index * batch_size;
     batch.samples = static_cast<std::uint32_t>(
         std::min<std::uint64_t>(batch_size, samples_in_epoch - batch.first_sample));
-    HostTensor inputs{v1::DTYPE_FLOAT32, {batch.samples, 4},
-                      Blob::uninitialized(batch.samples * 16)};
+    HostTensor inputs{
+        v1::DTYPE_FLOAT32, {batch.samples, 4}, Blob::uninitialized(batch.samples * 16)};
     HostTensor targets{v1::DTYPE_INT64, {batch.samples}, Blob::uninitialized(batch.samples * 8)};
     auto* numbers = reinterpret_cast<float*>(inputs.data.mutable_data());
     auto* classes = reinterpret_cast<std::int64_t*>(targets.data.mutable_data());
@@ -104,8 +103,7 @@ Running::Running(const Scenario& scenario) {
   plan_ = value_of(make_plan(plan_request(scenario)));
   session_ = std::make_unique<troupe::testing::LocalSession>(
       troupe::testing::job_with_nodes(distinct(scenario.stage_nodes)),
-      troupe::testing::LocalSession::Factories{{stage_factory, spawn_stage}},
-      scenario.simulation);
+      troupe::testing::LocalSession::Factories{{stage_factory, spawn_stage}}, scenario.simulation);
   DriverOptions options;
   options.schedule = scenario.schedule;
   options.lr = 0.1;

@@ -12,8 +12,8 @@ FeedPlan plan(std::uint64_t samples, std::uint64_t batches, std::uint64_t prefet
 Batch batch_of_bytes(std::size_t bytes) {
   Batch batch;
   batch.samples = 8;
-  batch.fields["inputs"] = {v1::DTYPE_UINT8, {static_cast<std::int64_t>(bytes)},
-                            Blob::uninitialized(bytes)};
+  batch.fields["inputs"] = {
+      v1::DTYPE_UINT8, {static_cast<std::int64_t>(bytes)}, Blob::uninitialized(bytes)};
   return batch;
 }
 
