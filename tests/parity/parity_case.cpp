@@ -101,7 +101,8 @@ void run_python(const std::string& script, const std::vector<std::string>& argum
   if (python.empty())
     throw std::runtime_error(
         "no Python with torch and torchvision; run `./dev deps --test` and configure again");
-  std::vector<std::string> command{python, std::string(TROUPE_SOURCE_DIR "/tests/parity/") + script};
+  std::vector<std::string> command{python,
+                                   std::string(TROUPE_SOURCE_DIR "/tests/parity/") + script};
   command.insert(command.end(), arguments.begin(), arguments.end());
   const pid_t child = fork();
   if (child < 0) throw std::runtime_error("fork failed");
@@ -120,14 +121,19 @@ void run_python(const std::string& script, const std::vector<std::string>& argum
 }
 
 SafetensorsFile pytorch_reference(const ParityCase& c, const TemporaryDirectory& out) {
-  std::vector<std::string> arguments{
-      "--out", out.path().string(), "--depth", std::to_string(c.depth),
-      "--classes", std::to_string(c.classes), "--image", std::to_string(c.image),
-      "--batch", std::to_string(c.batch), "--micro-batch", std::to_string(c.micro_batch),
-      "--steps", std::to_string(c.steps), "--loss", c.cross_entropy ? "cross_entropy" : "mse",
-      "--lr", text(c.sgd.lr()), "--momentum", text(c.sgd.momentum()),
-      "--dampening", text(c.sgd.dampening()), "--weight-decay", text(c.sgd.weight_decay()),
-      "--clip", text(c.clip)};
+  std::vector<std::string> arguments{"--out",          out.path().string(),
+                                     "--depth",        std::to_string(c.depth),
+                                     "--classes",      std::to_string(c.classes),
+                                     "--image",        std::to_string(c.image),
+                                     "--batch",        std::to_string(c.batch),
+                                     "--micro-batch",  std::to_string(c.micro_batch),
+                                     "--steps",        std::to_string(c.steps),
+                                     "--loss",         c.cross_entropy ? "cross_entropy" : "mse",
+                                     "--lr",           text(c.sgd.lr()),
+                                     "--momentum",     text(c.sgd.momentum()),
+                                     "--dampening",    text(c.sgd.dampening()),
+                                     "--weight-decay", text(c.sgd.weight_decay()),
+                                     "--clip",         text(c.clip)};
   if (c.sgd.nesterov()) arguments.push_back("--nesterov");
   run_python("reference.py", arguments);
   return must(SafetensorsFile::open(out.path() / "reference.safetensors"));

@@ -55,15 +55,15 @@ void check_float64(const Tensors& results, const SafetensorsFile& reference) {
   double worst_last = 0;
   for (const auto& [name, numbers] : results) {
     BOOST_TEST_CONTEXT(name) {
-      const double difference = error(numbers, as_doubles(must(reference.tensor("float64/" + name))));
+      const double difference =
+          error(numbers, as_doubles(must(reference.tensor("float64/" + name))));
       double& worst = after_first_step(name) ? worst_first : worst_last;
       worst = std::max(worst, difference);
       BOOST_TEST(difference <= (after_first_step(name) ? 1e-9 : 1e-6));
     }
   }
-  BOOST_TEST_MESSAGE("float64: largest relative error after one step " << worst_first
-                                                                       << ", after three "
-                                                                       << worst_last);
+  BOOST_TEST_MESSAGE("float64: largest relative error after one step "
+                     << worst_first << ", after three " << worst_last);
 }
 
 void check_float32(const Tensors& results, const SafetensorsFile& reference) {

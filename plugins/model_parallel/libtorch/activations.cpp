@@ -20,8 +20,7 @@ bool any_absent(const std::vector<at::Tensor>& tensors) {
 
 }  // namespace
 
-Activations::Outcome Activations::forward(const std::vector<Boundary>& inputs,
-                                          Progress& progress) {
+Activations::Outcome Activations::forward(const std::vector<Boundary>& inputs, Progress& progress) {
   const bool keep = micro_batch_.kind == v1::Key::KIND_TRAIN;
   const c10::AutoGradMode grad_mode(keep);
   Outcome outcome;
@@ -74,8 +73,7 @@ Activations::Record Activations::run_layer(const WiredLayer& wired,
   return record;
 }
 
-void Activations::read_loss(const WiredLayer& wired, const Record& record,
-                            Outcome& outcome) const {
+void Activations::read_loss(const WiredLayer& wired, const Record& record, Outcome& outcome) const {
   if (!record.outputs[0].defined()) return;
   const c10::NoGradGuard no_grad;
   outcome.has_loss = true;
@@ -120,7 +118,8 @@ void Activations::run_layer_backward(const WiredLayer& wired, Record record,
   for (const auto& leaf : record.leaves)
     if (leaf.defined() && leaf.requires_grad()) wanted.push_back(leaf);
   for (const std::size_t i : wired.parameters)
-    if (model_->parameters[i].tensor.requires_grad()) wanted.push_back(model_->parameters[i].tensor);
+    if (model_->parameters[i].tensor.requires_grad())
+      wanted.push_back(model_->parameters[i].tensor);
   auto found = torch::autograd::grad(roots, wanted, root_gradients, /*retain_graph=*/false,
                                      /*create_graph=*/false, /*allow_unused=*/true);
   roots.clear();

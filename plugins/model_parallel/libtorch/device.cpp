@@ -12,8 +12,7 @@ std::vector<at::Device> devices() {
   std::vector<at::Device> found{at::Device(at::kCPU)};
   if (at::hasCUDA()) {
     const int count = at::detail::getCUDAHooks().getNumGPUs();
-    for (int i = 0; i < count; ++i)
-      found.emplace_back(at::kCUDA, static_cast<at::DeviceIndex>(i));
+    for (int i = 0; i < count; ++i) found.emplace_back(at::kCUDA, static_cast<at::DeviceIndex>(i));
   }
   return found;
 }

@@ -135,8 +135,8 @@ Result<BackwardOutcome> LibtorchExecutor::run_backward(const BackwardTask& task)
                               std::to_string(model_.outbound.size()));
   std::vector<at::Tensor> output_gradients;
   for (const auto& gradient : task.output_gradients)
-    output_gradients.push_back(
-        gradient.absent ? at::Tensor() : row_major(to_tensor(gradient.tensor).to(device_)));
+    output_gradients.push_back(gradient.absent ? at::Tensor()
+                                               : row_major(to_tensor(gradient.tensor).to(device_)));
 
   BackwardOutcome outcome;
   for (const auto& gradient : live.mapped().backward(output_gradients, progress_)) {
@@ -197,12 +197,13 @@ Result<void> LibtorchExecutor::check_import(const std::vector<NamedTensor>& tens
   for (const auto& tensor : tensors) {
     const StateEntry* entry = const_cast<LibtorchExecutor*>(this)->find_state(tensor.name);
     if (entry == nullptr)
-      return bad_input("tensor '" + tensor.name + "'",
-                       "stage " + std::to_string(stage_) + " has no parameter or buffer of this name");
+      return bad_input(
+          "tensor '" + tensor.name + "'",
+          "stage " + std::to_string(stage_) + " has no parameter or buffer of this name");
     const Shape shape = entry->tensor.sizes().vec();
     if (tensor.tensor.shape != shape)
-      return bad_input("tensor '" + tensor.name + "'",
-                       "shape " + to_string(tensor.tensor.shape) + " instead of " + to_string(shape));
+      return bad_input("tensor '" + tensor.name + "'", "shape " + to_string(tensor.tensor.shape) +
+                                                           " instead of " + to_string(shape));
   }
   return {};
 }

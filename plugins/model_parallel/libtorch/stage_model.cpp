@@ -20,9 +20,9 @@ class ValueTable {
   Result<std::size_t> find(const v1::ValueRef& value, const std::string& reader) const {
     const auto found = numbers_.find(key(value));
     if (found != numbers_.end()) return found->second;
-    const std::string name =
-        value.layer().empty() ? "batch field '" + value.field() + "'"
-                              : "output " + std::to_string(value.slot()) + " of '" + value.layer() + "'";
+    const std::string name = value.layer().empty() ? "batch field '" + value.field() + "'"
+                                                   : "output " + std::to_string(value.slot()) +
+                                                         " of '" + value.layer() + "'";
     return bad_input(reader, "reads " + name + ", which is neither inbound nor an earlier layer's");
   }
 

@@ -41,8 +41,8 @@ struct StageModel {
   std::vector<WiredLayer> layers;
   std::vector<StateEntry> parameters;  ///< in layer order
   std::vector<StateEntry> buffers;
-  std::vector<std::size_t> inbound;   ///< value of each `inbound` of the config
-  std::vector<std::size_t> outbound;  ///< value of each `outbound` of the config
+  std::vector<std::size_t> inbound;      ///< value of each `inbound` of the config
+  std::vector<std::size_t> outbound;     ///< value of each `outbound` of the config
   std::vector<std::size_t> last_reader;  ///< by value: the last layer that reads it; outbound: none
   std::uint64_t seed = 0;
   bool frozen = false;  ///< parameters get no gradients

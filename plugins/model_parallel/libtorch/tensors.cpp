@@ -65,8 +65,8 @@ at::Tensor to_tensor(const HostTensor& host) {
   if (reinterpret_cast<std::uintptr_t>(bytes) % size == 0)
     return at::from_blob(bytes, host.shape, keep_alive, options);
   const Blob aligned = Blob::copy_of(bytes, host.data.size());
-  return at::from_blob(const_cast<std::byte*>(aligned.data()), host.shape, [aligned](void*) {},
-                       options);
+  return at::from_blob(
+      const_cast<std::byte*>(aligned.data()), host.shape, [aligned](void*) {}, options);
 }
 
 HostTensor to_host(const at::Tensor& tensor) {

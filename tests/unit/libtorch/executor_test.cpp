@@ -3,8 +3,8 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
-#include <boost/test/unit_test.hpp>
 #include <c10/util/Exception.h>
+#include <boost/test/unit_test.hpp>
 
 #include "core/model_catalog.hpp"
 #include "libtorch/device.hpp"
@@ -170,8 +170,7 @@ BOOST_AUTO_TEST_CASE(gradients_of_several_readers_are_added) {
   const at::Tensor cubes = libtorch::to_tensor(forward.outputs.at("cube:0").tensor);
   const at::Tensor x = cubes.abs().pow(1.0 / 3.0) * cubes.sign();
   const at::Tensor expected = (x * x * 3 * libtorch::to_tensor(gradient.tensor)).sum(0);
-  const auto found =
-      static_cast<libtorch::LibtorchExecutor&>(pipeline.stage(0)).gradients().back();
+  const auto found = static_cast<libtorch::LibtorchExecutor&>(pipeline.stage(0)).gradients().back();
   BOOST_TEST(found.name == "first.bias");
   BOOST_TEST((libtorch::to_tensor(found.tensor) - expected).abs().max().item<double>() < 1e-12);
 }
@@ -274,8 +273,9 @@ BOOST_AUTO_TEST_CASE(state_is_checked_whole_before_any_of_it_is_replaced) {
     pipeline.stage(0).import_state({good, misshapen}, std::move(done));
   });
   BOOST_TEST(error.to_string() == "tensor 'first.bias': shape [3] instead of [2]");
-  error = error_of<void>(
-      [&](auto done) { pipeline.stage(0).import_state({good, stranger}, std::move(done)); });
+  error = error_of<void>([&](auto done) {
+    pipeline.stage(0).import_state({good, stranger}, std::move(done));
+  });
   BOOST_TEST(error.where == "tensor 'second.bias'");
   check_same_bits(before, pipeline.export_state());
 

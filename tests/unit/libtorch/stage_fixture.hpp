@@ -28,7 +28,8 @@ class FunctionLayer final : public libtorch::Layer {
   Function function_;
 };
 
-inline v1::Layer layer(const std::string& name, const std::string& kind, std::uint32_t outputs = 1) {
+inline v1::Layer layer(const std::string& name, const std::string& kind,
+                       std::uint32_t outputs = 1) {
   v1::Layer config;
   config.set_name(name);
   config.set_kind(kind);

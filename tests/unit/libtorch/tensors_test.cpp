@@ -3,8 +3,8 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/ones.h>
-#include <boost/test/unit_test.hpp>
 #include <c10/util/Exception.h>
+#include <boost/test/unit_test.hpp>
 
 #include "libtorch/tensors.hpp"
 

@@ -55,8 +55,7 @@ class CrossEntropy final : public LossLayer {
 }  // namespace
 
 Result<void> add_loss_layers(LayerRegistry& registry) {
-  TROUPE_TRY(
-      registry.add("loss.mse", [](const LayerSetup&) { return std::make_unique<Mse>(); }));
+  TROUPE_TRY(registry.add("loss.mse", [](const LayerSetup&) { return std::make_unique<Mse>(); }));
   return registry.add("loss.cross_entropy",
                       [](const LayerSetup&) { return std::make_unique<CrossEntropy>(); });
 }

@@ -78,8 +78,7 @@ at::Tensor in_layout_of_convolutions(const at::Tensor& x) {
 class Stem final : public Layer {
  public:
   explicit Stem(const LayerSetup& setup)
-      : small_(setup.attribute("small", 0) != 0),
-        first_(setup, "conv1", "bn1", small_ ? 1 : 2) {}
+      : small_(setup.attribute("small", 0) != 0), first_(setup, "conv1", "bn1", small_ ? 1 : 2) {}
 
   std::vector<at::Tensor> forward(const std::vector<at::Tensor>& inputs,
                                   const ForwardContext& context) override {
@@ -164,8 +163,8 @@ class Head final : public Layer {
 }  // namespace
 
 Result<void> add_resnet_layers(LayerRegistry& registry) {
-  TROUPE_TRY(registry.add(
-      "resnet.stem", [](const LayerSetup& setup) { return std::make_unique<Stem>(setup); }));
+  TROUPE_TRY(registry.add("resnet.stem",
+                          [](const LayerSetup& setup) { return std::make_unique<Stem>(setup); }));
   TROUPE_TRY(registry.add("resnet.basic_block", [](const LayerSetup& setup) {
     return std::make_unique<Block>(setup, Block::Kind::basic);
   }));

@@ -63,10 +63,10 @@ Result<void> add_elementwise(LayerRegistry& registry, const std::string& kind,
 }  // namespace
 
 Result<void> add_simple_layers(LayerRegistry& registry) {
-  TROUPE_TRY(registry.add(
-      "linear", [](const LayerSetup& setup) { return std::make_unique<Linear>(setup); }));
-  TROUPE_TRY(registry.add("identity",
-                          [](const LayerSetup&) { return std::make_unique<Identity>(); }));
+  TROUPE_TRY(registry.add("linear",
+                          [](const LayerSetup& setup) { return std::make_unique<Linear>(setup); }));
+  TROUPE_TRY(
+      registry.add("identity", [](const LayerSetup&) { return std::make_unique<Identity>(); }));
   TROUPE_TRY(add_elementwise(registry, "relu", [](const at::Tensor& x) { return at::relu(x); }));
   TROUPE_TRY(add_elementwise(registry, "tanh", [](const at::Tensor& x) { return at::tanh(x); }));
   return add_elementwise(registry, "flatten",
