@@ -10,6 +10,13 @@ function(troupe_compile_options target)
   endif()
 endfunction()
 
+# troupe_precompile(TARGET NAME): precompiles cmake/pch/NAME.hpp for a target.
+function(troupe_precompile target name)
+  if(TROUPE_PCH)
+    target_precompile_headers(${target} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pch/${name}.hpp)
+  endif()
+endfunction()
+
 # troupe_protobuf(TARGET ROOT FILES... [IMPORTS dirs...] [DEPENDS targets...])
 # An OBJECT library of generated messages. Exactly one shared library may link it: a descriptor
 # registered twice in one process aborts.
@@ -49,8 +56,11 @@ function(troupe_add_test name kind)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
-  add_executable(${name} ${arg_SOURCES} ${PROJECT_SOURCE_DIR}/tests/support/main.cpp)
+  add_executable(${name} ${arg_SOURCES} $<TARGET_OBJECTS:troupe_test_main>)
   troupe_compile_options(${name})
+  if(TROUPE_PCH)
+    target_precompile_headers(${name} REUSE_FROM troupe_test_main)
+  endif()
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${name} PRIVATE ${arg_LINK} Boost::unit_test_framework)
   target_compile_definitions(${name} PRIVATE BOOST_TEST_DYN_LINK

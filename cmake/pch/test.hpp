@@ -1,0 +1,4 @@
+// The same for tests.
+#include <boost/test/unit_test.hpp>
+
+#include "common.hpp"
