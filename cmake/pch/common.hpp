@@ -17,13 +17,13 @@
 #include <variant>
 #include <vector>
 
+#include <fmt/format.h>
+#include <google/protobuf/any.pb.h>
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
 #include <caf/event_based_actor.hpp>
 #include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
 #include <caf/stateful_actor.hpp>
-#include <fmt/format.h>
-#include <google/protobuf/any.pb.h>
-#include <google/protobuf/descriptor.h>
-#include <google/protobuf/message.h>

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <boost/test/unit_test.hpp>
@@ -14,10 +15,23 @@ inline bool is_one_error_line(const std::string& text) {
   return text.rfind("troupe: ", 0) == 0 && text.find('\n') == text.size() - 1;
 }
 
-/// A `troupe` process that finds the test plugin, and no other.
+/// A `troupe` process that finds the plugins of this test, and no others.
 inline Process start_troupe(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), TROUPE_BINARY);
-  return Process(std::move(arguments), {{"TROUPE_PLUGIN_PATH", TEST_JOB_PLUGINS}});
+  return Process(std::move(arguments), {{"TROUPE_PLUGIN_PATH", TEST_PLUGINS}});
+}
+
+struct Outcome {
+  int code = -1;  ///< -1: it has not ended in time
+  std::string error;
+};
+
+/// Waits for the end of a process and takes what it wrote to stderr.
+inline Outcome outcome_of(Process process) {
+  Outcome outcome;
+  outcome.code = process.wait().value_or(-1);
+  outcome.error = process.error_output();
+  return outcome;
 }
 
 /// Files of launchers and jobs in a directory of their own.
@@ -36,7 +50,8 @@ class Cluster {
     return launcher;
   }
 
-  /// A job over nodes a, b, ...; one for each address, "" for a worker on this machine.
+  /// A job of the test plugin over nodes a, b, ...; one for each address, "" for a worker on this
+  /// machine.
   std::string job(const std::string& plugin, const std::vector<std::string>& addresses = {"", ""}) {
     std::string text = "name: \"test\"\n";
     char name = 'a';

@@ -23,7 +23,7 @@ forbid "LibTorch outside plugins/*/libtorch/" "$torch" \
   runtime apps 'plugins/*/core' 'plugins/*/actors' 'plugins/*/data' 'plugins/*/fake' \
   'plugins/*/include' plugins/netprobe tests/unit/core tests/unit/config tests/unit/plugin \
   tests/unit/actor tests/unit/transport tests/unit/app tests/unit/model_parallel \
-  tests/simulation tests/integration tests/support
+  tests/simulation tests/support
 forbid "CAF inside a core/ folder" '#include *[<"]caf/|\bcaf::' 'runtime/src/core' 'plugins/*/core'
 forbid "the runtime names a plugin" 'model_parallel|netprobe|troupe::mp\b' runtime
 forbid "netprobe includes model_parallel" 'model_parallel|troupe::mp\b' plugins/netprobe

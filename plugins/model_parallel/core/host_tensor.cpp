@@ -21,8 +21,8 @@ std::size_t element_size(v1::DType dtype) {
 }
 
 bool is_floating(v1::DType dtype) {
-  return dtype == v1::DTYPE_FLOAT32 || dtype == v1::DTYPE_FLOAT64 ||
-         dtype == v1::DTYPE_BFLOAT16 || dtype == v1::DTYPE_FLOAT16;
+  return dtype == v1::DTYPE_FLOAT32 || dtype == v1::DTYPE_FLOAT64 || dtype == v1::DTYPE_BFLOAT16 ||
+         dtype == v1::DTYPE_FLOAT16;
 }
 
 std::string to_string(v1::DType dtype) {

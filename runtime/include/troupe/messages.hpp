@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <string>
 
-#include <caf/type_id.hpp>
 #include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/atom.hpp>
+#include <caf/type_id.hpp>
 
 #include "troupe/parcel.hpp"
 #include "troupe/result.hpp"

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include <caf/actor.hpp>
-#include <caf/fwd.hpp>
 #include <google/protobuf/any.pb.h>
 #include <google/protobuf/message.h>
+#include <caf/actor.hpp>
+#include <caf/fwd.hpp>
 
 #include "troupe/api.hpp"
 #include "troupe/mailer.hpp"
@@ -101,5 +101,4 @@ struct PluginDescriptor {
 }  // namespace troupe
 
 /// Every plugin defines this entry function: `TROUPE_PLUGIN_ENTRY { return &descriptor; }`.
-#define TROUPE_PLUGIN_ENTRY \
-  extern "C" TROUPE_API const ::troupe::PluginDescriptor* troupe_plugin()
+#define TROUPE_PLUGIN_ENTRY extern "C" TROUPE_API const ::troupe::PluginDescriptor* troupe_plugin()

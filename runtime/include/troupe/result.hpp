@@ -40,7 +40,7 @@ TROUPE_API Error cluster_error(std::string where, std::string what, std::string 
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit
 
   bool ok() const { return state_.index() == 0; }
@@ -81,10 +81,10 @@ class [[nodiscard]] Result<void> {
 };
 
 /// Returns the error of `expression` from the enclosing function, if it has one.
-#define TROUPE_TRY(expression)                                    \
-  do {                                                            \
+#define TROUPE_TRY(expression)                                     \
+  do {                                                             \
     if (auto troupe_try_result = (expression); !troupe_try_result) \
-      return std::move(troupe_try_result).error();                \
+      return std::move(troupe_try_result).error();                 \
   } while (false)
 
 /// `TROUPE_ASSIGN(auto x, f())`: declares or assigns the value of `f()`, or returns its error.

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include <google/protobuf/message.h>
 #include <caf/actor.hpp>
 #include <caf/fwd.hpp>
-#include <google/protobuf/message.h>
 
 #include "troupe/api.hpp"
 #include "troupe/console.hpp"
@@ -24,11 +24,11 @@ namespace troupe {
 
 /// How a session is opened; what `troupe run` takes from its command line.
 struct SessionOptions {
-  std::filesystem::path out_directory;    ///< empty: `runs/<job name>`; created when first needed
-  std::filesystem::path worker_binary;    ///< the `troupe` binary that workers are forked from;
-                                          ///< empty: TROUPE_BINARY, then this executable
+  std::filesystem::path out_directory;  ///< empty: `runs/<job name>`; created when first needed
+  std::filesystem::path worker_binary;  ///< the `troupe` binary that workers are forked from;
+                                        ///< empty: TROUPE_BINARY, then this executable
   std::vector<std::filesystem::path> plugin_directories;  ///< empty: beside the binary
-  bool json = false;                      ///< machine-readable lines on stdout, no progress bar
+  bool json = false;  ///< machine-readable lines on stdout, no progress bar
 };
 
 /// A connected cluster for one job, seen from the driver: every node of the job has a worker

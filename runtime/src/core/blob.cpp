@@ -7,9 +7,9 @@ namespace troupe {
 
 Blob Blob::uninitialized(std::size_t size) {
   if (size == 0) return {};
-  auto* data = static_cast<std::byte*>(::operator new(size, std::align_val_t{alignment}));
+  auto* data = static_cast<std::byte*>(::operator new (size, std::align_val_t{alignment}));
   std::shared_ptr<const void> owner(data, [](const void* p) {
-    ::operator delete(const_cast<void*>(p), std::align_val_t{alignment});
+    ::operator delete (const_cast<void*>(p), std::align_val_t{alignment});
   });
   return Blob(data, size, std::move(owner));
 }

@@ -8,11 +8,11 @@
 #include <caf/actor.hpp>
 #include <caf/actor_system.hpp>
 
+#include "transport/transport.hpp"
 #include "troupe/messages.hpp"
 #include "troupe/runtime/v1/control.pb.h"
 #include "troupe/runtime/v1/job.pb.h"
 #include "troupe/runtime/v1/node.pb.h"
-#include "transport/transport.hpp"
 
 namespace troupe {
 

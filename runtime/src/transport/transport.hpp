@@ -12,7 +12,7 @@ namespace troupe {
 /// One frame between two endpoints: a serialized runtime.v1.FrameHeader and a piece of payload.
 /// The only message, besides control requests, that crosses the network.
 struct Frame {
-  std::string from;    ///< name of the sending node
+  std::string from;  ///< name of the sending node
   std::string header;
   Blob payload;
 };

@@ -17,10 +17,10 @@ namespace troupe::mp {
 struct MicroBatch {
   v1::Key::Kind kind = v1::Key::KIND_TRAIN;
   std::uint64_t step = 0;
-  std::uint32_t index = 0;          ///< within the step
+  std::uint32_t index = 0;  ///< within the step
   std::uint32_t samples = 0;
-  std::uint64_t first_sample = 0;   ///< index of its first sample in the epoch: keys randomness
-  double weight = 1;                ///< its share of the whole batch's samples
+  std::uint64_t first_sample = 0;  ///< index of its first sample in the epoch: keys randomness
+  double weight = 1;               ///< its share of the whole batch's samples
 };
 
 /// Called exactly once, on any thread.
@@ -34,8 +34,8 @@ struct ForwardTask {
 };
 
 struct LossValue {
-  double loss = 0;              ///< mean over the micro-batch's samples
-  std::uint32_t correct = 0;    ///< samples classified correctly; 0 when that means nothing
+  double loss = 0;            ///< mean over the micro-batch's samples
+  std::uint32_t correct = 0;  ///< samples classified correctly; 0 when that means nothing
 };
 
 struct ForwardOutcome {

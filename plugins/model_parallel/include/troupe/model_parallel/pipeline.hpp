@@ -32,8 +32,7 @@ class TROUPE_API Pipeline {
 
   /// Runs `inputs` (first dimension: samples) through all stages in training mode, cut into
   /// micro-batches of `micro_batch_size`; returns the last layer's outputs, rows in input order.
-  virtual Result<HostTensor> forward(const HostTensor& inputs,
-                                     std::uint32_t micro_batch_size) = 0;
+  virtual Result<HostTensor> forward(const HostTensor& inputs, std::uint32_t micro_batch_size) = 0;
 
   /// Sends the gradient of the caller's loss with respect to the outputs of the last `forward`
   /// back through the stages; parameter gradients accumulate over calls until `step`.
@@ -43,8 +42,7 @@ class TROUPE_API Pipeline {
   virtual Result<double> step() = 0;
 
   /// Forward only, evaluation mode.
-  virtual Result<HostTensor> predict(const HostTensor& inputs,
-                                     std::uint32_t micro_batch_size) = 0;
+  virtual Result<HostTensor> predict(const HostTensor& inputs, std::uint32_t micro_batch_size) = 0;
 
   /// All parameters and buffers, gathered from the stages.
   virtual Result<TensorMap> state() = 0;
