@@ -51,10 +51,11 @@ void print(const Status& status) {
   for (const auto& actor : status.hosted())
     std::printf("actor %s  %s\n", actor.name().c_str(), actor.factory().c_str());
   for (const auto& link : status.links())
-    std::printf("link to %s  class %u  %llu messages  %s  in flight %s (peak %s)\n",
+    std::printf("link to %s  class %u  %llu messages  %s  in flight %s (peak %s)  held peak %s\n",
                 link.peer().c_str(), link.traffic(),
                 static_cast<unsigned long long>(link.messages()), bytes(link.bytes()).c_str(),
-                bytes(link.bytes_in_flight()).c_str(), bytes(link.peak_bytes_in_flight()).c_str());
+                bytes(link.bytes_in_flight()).c_str(), bytes(link.peak_bytes_in_flight()).c_str(),
+                bytes(link.peak_admission_bytes()).c_str());
   if (status.workers().empty() && status.hosted().empty()) std::printf("idle\n");
 }
 

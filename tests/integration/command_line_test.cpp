@@ -2,51 +2,10 @@
 
 #include <csignal>
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include "integration/cluster.hpp"
+#include "integration/taken_port.hpp"
 
 namespace troupe::test {
-namespace {
-
-struct Outcome {
-  int code = -1;
-  std::string error;
-};
-
-Outcome outcome_of(Process process) {
-  Outcome outcome;
-  outcome.code = process.wait().value_or(-1);
-  outcome.error = process.error_output();
-  return outcome;
-}
-
-/// A loopback port that is taken as long as the object lives.
-class TakenPort {
- public:
-  TakenPort() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    BOOST_REQUIRE(bind(socket_, reinterpret_cast<sockaddr*>(&address), size) == 0);
-    BOOST_REQUIRE(listen(socket_, 1) == 0);
-    getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size);
-    port_ = ntohs(address.sin_port);
-  }
-  ~TakenPort() { close(socket_); }
-  int port() const { return port_; }
-  /// Frees the port: nothing listens there any more.
-  void release() { close(std::exchange(socket_, -1)); }
-
- private:
-  int socket_;
-  int port_ = 0;
-};
-
-}  // namespace
 
 BOOST_AUTO_TEST_SUITE(command_line)
 

@@ -1,0 +1,170 @@
+// A last stage that is 20 times slower than the rest: what waits for it stays within the budgets,
+// and no process grows. Counters are read with `troupe status` from workers of launchers.
+
+#include <poll.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "integration/cluster.hpp"
+#include "job_text.hpp"
+
+namespace troupe::test {
+namespace {
+
+/// From /proc/PID/status, in KiB.
+long resident_kib(pid_t pid) {
+  const std::string status = read_text("/proc/" + std::to_string(pid) + "/status");
+  const auto place = status.find("VmRSS:");
+  return place == std::string::npos ? 0 : std::stol(status.substr(place + 6));
+}
+
+std::size_t steps_done(const std::string& directory) {
+  const std::string metrics = read_text(directory + "/metrics.jsonl");
+  return static_cast<std::size_t>(std::count(metrics.begin(), metrics.end(), '\n'));
+}
+
+/// Waits until the job has done this many steps; false when it does not get there in time.
+bool reaches(std::size_t steps, const std::string& directory) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(3);
+  while (steps_done(directory) < steps) {
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    poll(nullptr, 0, 10);
+  }
+  return true;
+}
+
+/// What `troupe status` says of a link, in MiB.
+struct LinkLine {
+  std::string peer;
+  int traffic = -1;
+  double peak_in_flight = 0;
+  double peak_held = 0;
+};
+
+double number_after(const std::string& line, const std::string& words) {
+  const auto place = line.find(words);
+  BOOST_REQUIRE_MESSAGE(place != std::string::npos, line);
+  return std::stod(line.substr(place + words.size()));
+}
+
+std::vector<LinkLine> links_of_worker(const std::string& launcher) {
+  Process outer = start_troupe({"status", launcher});
+  const auto worker = outer.read_line_with("worker ");
+  BOOST_REQUIRE_MESSAGE(worker, outer.error_output());
+  Process inner = start_troupe({"status", worker->substr(worker->rfind(' ') + 1)});
+  std::vector<LinkLine> links;
+  while (const auto line = inner.read_line_with("link to ")) {
+    LinkLine link;
+    std::istringstream words(line->substr(8));
+    std::string word;
+    words >> link.peer >> word >> link.traffic;
+    link.peak_in_flight = number_after(*line, "(peak ");
+    link.peak_held = number_after(*line, "held peak ");
+    links.push_back(link);
+  }
+  return links;
+}
+
+/// Two layers on the device "fake" whose activations have this many float32 elements a sample.
+JobText wide_job(std::uint64_t elements, const std::string& slow_down) {
+  JobText job;
+  job.device = "fake";
+  const std::string size = std::to_string(elements);
+  job.model =
+      "layers { layers { name: \"wide\" kind: \"x\" "
+      "attributes { key: \"output_elements\" value: " +
+      size +
+      " } parameters { name: \"wide.w\" shape: [4] init { normal_std: 1 } } } "
+      "layers { name: \"last\" kind: \"x\" attributes { key: \"output_elements\" value: 10 } } }";
+  job.stages = {{"a", "", ""}, {"b", "last", "slow_down_seconds: " + slow_down}};
+  job.data = "data { synthetic { shape: [4] classes: 10 } }";
+  job.more = "schedule: SCHEDULE_GPIPE";
+  return job;
+}
+
+constexpr int activation = 1;
+
+/// Runs the job on two launchers; the links of node a's worker after `steps` steps.
+std::vector<LinkLine> links_after(JobText job, std::size_t steps) {
+  Cluster cluster;
+  std::string first, second;
+  Process one = cluster.start_launcher("one", first);
+  Process two = cluster.start_launcher("two", second);
+  job.addresses = {first, second};
+  job.length = "steps: 1000000";
+  Process run = cluster.run(cluster.files().write("job.textproto", job.text()));
+  BOOST_REQUIRE_MESSAGE(reaches(steps, cluster.out()), run.error_output());
+  auto links = links_of_worker(first);
+  run.signal(SIGINT);
+  BOOST_TEST(run.wait().value_or(-1) == 130, run.error_output());
+  return links;
+}
+
+const LinkLine& link_to(const std::vector<LinkLine>& links, const std::string& peer, int traffic) {
+  const auto found = std::find_if(links.begin(), links.end(), [&](const LinkLine& link) {
+    return link.peer == peer && link.traffic == traffic;
+  });
+  BOOST_REQUIRE(found != links.end());
+  return *found;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(backpressure)
+
+BOOST_AUTO_TEST_CASE(what_is_on_a_link_and_held_behind_it_stays_within_the_budgets) {
+  // 16 micro-batches of 0.5 MiB could be sent before the first is computed.
+  JobText job = wide_job(65536, "0.005");
+  job.batches = "batch_size: 32 micro_batch_size: 2";
+  job.job_fields = "links { chunk_budget_bytes: 1048576 admission_budget_bytes: 2097152 }";
+  const auto links = links_after(job, 5);
+  const auto& link = link_to(links, "b", activation);
+  BOOST_TEST(link.peak_in_flight > 0.3);
+  BOOST_TEST(link.peak_in_flight < 1.05);
+  BOOST_TEST(link.peak_held > 1.4);
+  BOOST_TEST(link.peak_held < 2.05);
+}
+
+BOOST_AUTO_TEST_CASE(messages_larger_than_the_budgets_pass_one_by_one) {
+  // Micro-batches of 4 MiB, from the first message on.
+  JobText job = wide_job(524288, "0.005");
+  job.batches = "batch_size: 6 micro_batch_size: 2";
+  job.job_fields = "links { chunk_budget_bytes: 1048576 admission_budget_bytes: 1048576 }";
+  const auto links = links_after(job, 2);
+  const auto& link = link_to(links, "b", activation);
+  BOOST_TEST(link.peak_in_flight < 1.05);
+  BOOST_TEST(link.peak_held > 3.95);
+  BOOST_TEST(link.peak_held < 4.05);
+}
+
+BOOST_AUTO_TEST_CASE(memory_is_flat) {
+  JobText job;
+  job.model = perceptron({64, 128, 128, 10});
+  job.data = "data { synthetic { shape: [64] classes: 10 } }";
+  job.stages = {{"a", "", ""}, {"b", "linear1", ""}, {"c", "linear2", "slow_down_seconds: 0.002"}};
+  job.batches = "batch_size: 16 micro_batch_size: 4";
+  job.optimizer = "optimizer { sgd { lr: 0.01 momentum: 0.9 } }";
+  job.length = "steps: 100000";
+  Cluster cluster;
+  Process run = cluster.run(cluster.files().write("job.textproto", job.text()));
+  BOOST_REQUIRE_MESSAGE(reaches(50, cluster.out()), run.error_output());
+  auto processes = children_of(run.pid());
+  BOOST_TEST(processes.size() == 3u);
+  processes.push_back(run.pid());
+  std::vector<long> before;
+  for (const pid_t process : processes) before.push_back(resident_kib(process));
+  BOOST_REQUIRE_MESSAGE(reaches(500, cluster.out()), run.error_output());
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    const long after = resident_kib(processes[i]);
+    BOOST_TEST_MESSAGE("process " << i << ": " << before[i] << " KiB, then " << after);
+    BOOST_TEST(after < 1.03 * static_cast<double>(before[i]));
+  }
+  run.signal(SIGINT);
+  BOOST_TEST(run.wait().value_or(-1) == 130);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace troupe::test
