@@ -406,7 +406,7 @@ void StageState::report_failure(const std::string& place, const Error& error) {
   located.where = "stage " + std::to_string(config_.stage()) + " (node " +
                   actor_.postbox.self().node + ")" + place;
   if (!error.where.empty()) located.what = error.where + ": " + error.what;
-  log_error(component_, "{}", located.to_string());
+  log_info(component_, "{}", located.to_string());  // the driver prints it
 
   auto message = message_about(current_ ? current_->micro_batch : MicroBatchKey{});
   *message.mutable_failed() = to_proto(located, config_.stage());

@@ -67,13 +67,13 @@ class PredictRunner : public JobRunner {
 
   Result<void> run(JobSession& session) override {
     TROUPE_ASSIGN(PredictPlan predict, make_predict_plan(file_, config_));
-    TROUPE_ASSIGN(const auto directory, session.out_directory());
-    TROUPE_TRY(write_run_record(session));
     DriverOptions options;
     options.feeds[v1::Key::KIND_INFER] = std::move(predict.feed);
     TROUPE_ASSIGN(const auto driver, Driver::start(session, predict.plan, std::move(options)));
     if (predict.weights)
       TROUPE_TRY(driver->load_state(*predict.weights, true, config_.init_from()));
+    TROUPE_ASSIGN(const auto directory, session.out_directory());
+    TROUPE_TRY(write_run_record(session));
     const auto began = std::chrono::steady_clock::now();
     TROUPE_ASSIGN(const HostTensor outputs, driver->pipeline().predict());
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - began;

@@ -26,18 +26,14 @@ constexpr std::uint64_t steps_told_one_by_one = 20;
 /// One training job from its first step to its last file.
 class Training {
  public:
-  Training(JobSession& session, const v1::TrainJob& config, TrainPlan train, MetricsFile metrics,
-           std::filesystem::path directory)
-      : session_(session),
-        config_(config),
-        train_(std::move(train)),
-        metrics_(std::move(metrics)),
-        directory_(std::move(directory)) {
+  Training(JobSession& session, const v1::TrainJob& config, TrainPlan train)
+      : session_(session), config_(config), train_(std::move(train)) {
     result_.stages = StageTotals(train_.plan.stages.size());
   }
 
   Result<void> run() {
     TROUPE_TRY(start());
+    TROUPE_TRY(open_files());
     TROUPE_TRY(train());
     if (interrupted_) return stop_early();
     if (has_evaluation() && evaluated_step_ != result_.steps) TROUPE_TRY(evaluate());
@@ -65,6 +61,14 @@ class Training {
     return {};
   }
 
+  /// Once the stages are ready: a job that cannot begin leaves nothing behind.
+  Result<void> open_files() {
+    TROUPE_ASSIGN(directory_, session_.out_directory());
+    TROUPE_TRY(write_run_record(session_));
+    TROUPE_ASSIGN(metrics_, MetricsFile::create(directory_ / "metrics.jsonl"));
+    return {};
+  }
+
   Result<void> train() {
     const auto every = has_evaluation() ? config_.evaluation().every_steps() : 0;
     while (result_.steps < train_.steps && !interrupted_) {
@@ -81,7 +85,7 @@ class Training {
     result_.throughput.add(step.totals.samples, step.seconds);
     result_.stages.add(step.times);
     interrupted_ = step.interrupted;
-    TROUPE_TRY(metrics_.append(step));
+    TROUPE_TRY(metrics_->append(step));
     tell(step);
     return {};
   }
@@ -142,7 +146,7 @@ class Training {
   JobSession& session_;
   const v1::TrainJob& config_;
   TrainPlan train_;
-  MetricsFile metrics_;
+  std::optional<MetricsFile> metrics_;
   std::filesystem::path directory_;
   std::unique_ptr<Driver> driver_;
   Clock::time_point began_ = Clock::now();
@@ -167,11 +171,7 @@ class TrainRunner : public JobRunner {
 
   Result<void> run(JobSession& session) override {
     TROUPE_ASSIGN(TrainPlan train, make_train_plan(file_, config_));
-    TROUPE_ASSIGN(auto directory, session.out_directory());
-    TROUPE_TRY(write_run_record(session));
-    TROUPE_ASSIGN(auto metrics, MetricsFile::create(directory / "metrics.jsonl"));
-    return Training(session, config_, std::move(train), std::move(metrics), std::move(directory))
-        .run();
+    return Training(session, config_, std::move(train)).run();
   }
 
  private:
