@@ -68,8 +68,13 @@ Result<caf::actor> spawn_stage(ActorContext& context, const google::protobuf::An
   if (!config.UnpackTo(&stage))
     return internal_error("stage", "the config is no StageConfig: " + config.type_url());
   TROUPE_ASSIGN(auto executor, create_executor(stage.device(), context.plugin_directory));
+  return spawn_stage_on(std::move(executor), context, stage);
+}
+
+caf::actor spawn_stage_on(std::unique_ptr<StageExecutor> executor, ActorContext& context,
+                          const v1::StageConfig& config) {
   return context.system.spawn(
-      stage_behavior, stage, Postbox(context.mailer, context.self.actor), context.policy,
+      stage_behavior, config, Postbox(context.mailer, context.self.actor), context.policy,
       std::make_shared<std::unique_ptr<StageExecutor>>(std::move(executor)));
 }
 
