@@ -36,7 +36,7 @@ Activations::Outcome Activations::forward(const std::vector<Boundary>& inputs, P
     if (wired.layer->is_loss()) read_loss(wired, record, outcome);
     for (std::size_t slot = 0; slot < wired.writes.size(); ++slot) {
       const at::Tensor& output = record.outputs[slot];
-      values[wired.writes[slot]] = {row_major(output), output.defined() && output.requires_grad()};
+      if (output.defined()) values[wired.writes[slot]] = {output.detach(), output.requires_grad()};
       live_bytes_ += byte_size(output);
     }
     if (keep) records_.push_back(std::move(record));
@@ -54,7 +54,7 @@ Activations::Record Activations::run_layer(const WiredLayer& wired,
   Record record;
   for (const std::size_t value : wired.reads) {
     const Boundary& boundary = values[value];
-    at::Tensor leaf = boundary.tensor.defined() ? boundary.tensor.detach() : at::Tensor();
+    at::Tensor leaf = in_layout(boundary.tensor, wired.layer->layout());
     if (boundary.requires_grad && c10::GradMode::is_enabled()) leaf.set_requires_grad(true);
     record.leaves.push_back(std::move(leaf));
   }
@@ -110,7 +110,7 @@ void Activations::run_layer_backward(const WiredLayer& wired, Record record,
     if (!gradient.defined() || !record.outputs[slot].defined()) continue;
     if (!record.outputs[slot].requires_grad()) continue;
     roots.push_back(std::move(record.outputs[slot]));
-    root_gradients.push_back(std::move(gradient));
+    root_gradients.push_back(in_layout(gradient, wired.layer->layout()));
   }
   if (roots.empty()) return;
 
@@ -129,7 +129,7 @@ void Activations::run_layer_backward(const WiredLayer& wired, Record record,
   std::vector<at::Tensor> leaf_gradients(record.leaves.size());
   for (std::size_t i = 0; i < record.leaves.size(); ++i)
     if (record.leaves[i].defined() && record.leaves[i].requires_grad())
-      leaf_gradients[i] = row_major(std::exchange(found[next++], {}));
+      leaf_gradients[i] = std::exchange(found[next++], {});
   for (std::size_t i = record.leaves.size(); i-- > 0;) {
     at::Tensor& sum = gradients[wired.reads[i]];
     if (!leaf_gradients[i].defined()) continue;

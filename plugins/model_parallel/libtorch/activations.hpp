@@ -9,7 +9,7 @@
 
 namespace troupe::mp::libtorch {
 
-/// A value at a layer boundary: detached and row-major; an undefined tensor is an absent value.
+/// A value at a layer boundary: detached; an undefined tensor is an absent value.
 struct Boundary {
   at::Tensor tensor;
   bool requires_grad = false;
@@ -18,8 +18,11 @@ struct Boundary {
 /// One micro-batch on its way through the layers of a stage, and what its backward needs: for each
 /// layer its inputs as leaves of a graph of its own, and its outputs.
 ///
-/// At every layer boundary values are detached and brought to row-major order, in both directions,
-/// whether or not the boundary is one of a stage: so a result does not depend on the cut.
+/// At every layer boundary values are detached and brought to the layout that the layer taking them
+/// declares: the reader in the forward, the writer in the backward. This happens whether or not the
+/// boundary is one of a stage, and regardless of the order in which the other layer left them: so
+/// a result does not depend on the cut. What no other order would change, such as sums of
+/// gradients, takes any.
 ///
 /// Gradients of a value with several readers are added from the last reader to the first, which is
 /// the order in which backward meets them: g1 + (g2 + (g3 + ...)). What arrives from other stages

@@ -93,7 +93,7 @@ Result<ForwardOutcome> LibtorchExecutor::run_forward(const ForwardTask& task) {
     if (!input.absent) {
       const at::Tensor host = to_tensor(input.tensor);
       const auto type = host.is_floating_point() ? float_type_ : host.scalar_type();
-      boundary.tensor = row_major(host.to(device_, type));
+      boundary.tensor = host.to(device_, type);
       boundary.requires_grad = input.requires_grad && host.is_floating_point();
     }
     inputs.push_back(std::move(boundary));
@@ -136,7 +136,7 @@ Result<BackwardOutcome> LibtorchExecutor::run_backward(const BackwardTask& task)
   std::vector<at::Tensor> output_gradients;
   for (const auto& gradient : task.output_gradients)
     output_gradients.push_back(gradient.absent ? at::Tensor()
-                                               : row_major(to_tensor(gradient.tensor).to(device_)));
+                                               : to_tensor(gradient.tensor).to(device_));
 
   BackwardOutcome outcome;
   for (const auto& gradient : live.mapped().backward(output_gradients, progress_)) {

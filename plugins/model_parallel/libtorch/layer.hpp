@@ -30,6 +30,10 @@ class Layer {
  public:
   virtual ~Layer() = default;
 
+  /// The order of elements in which the layer is given its inputs, and in the backward the
+  /// gradients of its outputs. What it returns may be in any order. Constant.
+  virtual at::MemoryFormat layout() const { return at::MemoryFormat::Contiguous; }
+
   /// Outputs from inputs, differentiable by LibTorch's autograd where gradients are wanted.
   /// An undefined tensor stands for an absent value, both ways. Inputs are shared with other
   /// layers and must not be modified. Must return as many values as the config's `outputs`.

@@ -20,6 +20,13 @@ std::vector<std::int64_t> row_major_strides(at::IntArrayRef sizes) {
   return strides;
 }
 
+/// Strides of an (N, C, H, W) tensor in the order N, H, W, C.
+std::vector<std::int64_t> channels_last_strides(at::IntArrayRef sizes) {
+  const std::int64_t channels = std::max<std::int64_t>(sizes[1], 1);
+  const std::int64_t row = std::max<std::int64_t>(sizes[3], 1) * channels;
+  return {std::max<std::int64_t>(sizes[2], 1) * row, 1, row, channels};
+}
+
 }  // namespace
 
 at::ScalarType to_scalar_type(v1::DType dtype) {
@@ -79,14 +86,21 @@ HostTensor to_host(const at::Tensor& tensor) {
   return host;
 }
 
-at::Tensor row_major(const at::Tensor& tensor) {
+at::Tensor in_layout(const at::Tensor& tensor, at::MemoryFormat format) {
   if (!tensor.defined()) return tensor;
-  at::Tensor plain = tensor.detach().contiguous();
+  const bool channels_last = format == at::MemoryFormat::ChannelsLast && tensor.dim() == 4;
+  at::Tensor plain =
+      tensor.detach().contiguous(channels_last ? format : at::MemoryFormat::Contiguous);
   // Where a dimension is 1 (or a tensor empty), LibTorch calls any stride contiguous and still
   // chooses kernels by it.
-  const auto strides = row_major_strides(plain.sizes());
+  const auto strides =
+      channels_last ? channels_last_strides(plain.sizes()) : row_major_strides(plain.sizes());
   if (plain.strides() != at::IntArrayRef(strides)) plain = plain.as_strided(plain.sizes(), strides);
   return plain;
+}
+
+at::Tensor row_major(const at::Tensor& tensor) {
+  return in_layout(tensor, at::MemoryFormat::Contiguous);
 }
 
 std::uint64_t byte_size(const at::Tensor& tensor) { return tensor.defined() ? tensor.nbytes() : 0; }

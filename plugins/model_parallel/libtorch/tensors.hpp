@@ -19,8 +19,12 @@ at::Tensor to_tensor(const HostTensor& host);
 /// it must not change afterwards.
 HostTensor to_host(const at::Tensor& tensor);
 
-/// `tensor` detached and in row-major order with the strides a fresh tensor of its shape has, so
-/// that nothing computed from it can depend on how it came here. Shares memory where it can.
+/// `tensor` detached and in this order with the strides a fresh tensor of its shape has, so that
+/// nothing computed from it can depend on how it came here. Channels-last applies to tensors of 4
+/// dimensions; others are made row-major. Shares memory where it can.
+at::Tensor in_layout(const at::Tensor& tensor, at::MemoryFormat format);
+
+/// The same in row-major order.
 at::Tensor row_major(const at::Tensor& tensor);
 
 /// Bytes of the elements; 0 for an undefined tensor.

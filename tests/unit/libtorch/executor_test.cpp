@@ -42,6 +42,31 @@ const Kinds kinds{{"test.spread", spread},
                   {"test.fail", fail},
                   {"test.constant", constant}};
 
+/// Swaps height and width, and notes the strides of what it is given both ways.
+class LayoutProbe final : public libtorch::Layer {
+ public:
+  LayoutProbe(std::string name, at::MemoryFormat layout, std::vector<std::string>& seen)
+      : name_(std::move(name)), layout_(layout), seen_(&seen) {}
+
+  at::MemoryFormat layout() const override { return layout_; }
+
+  Tensors forward(const Tensors& in, const libtorch::ForwardContext&) override {
+    note(name_, in[0]);
+    const at::Tensor out = in[0].transpose(2, 3) * 2;
+    out.register_hook([this](const at::Tensor& gradient) { note(name_ + " gradient", gradient); });
+    return {out};
+  }
+
+ private:
+  void note(const std::string& what, const at::Tensor& tensor) {
+    seen_->push_back(what + " " + to_string(tensor.strides().vec()));
+  }
+
+  std::string name_;
+  at::MemoryFormat layout_;
+  std::vector<std::string>* seen_;
+};
+
 v1::Loss mse() {
   v1::Loss loss;
   loss.mutable_mse();
@@ -309,13 +334,50 @@ BOOST_AUTO_TEST_CASE(a_resnet_gives_the_same_bits_with_every_layer_a_stage) {
   BOOST_REQUIRE(layers.ok());
   std::vector<std::string> every;
   for (std::size_t i = 1; i < layers->size(); ++i) every.push_back((*layers)[i].name());
-  const auto batch = fields({3, 3, 32, 32}, {3, 10});
-  for (const auto precision : {v1::PRECISION_FLOAT32, v1::PRECISION_FLOAT64}) {
-    auto one = request(*layers, {});
-    auto many = request(*layers, every);
-    one.loss = many.loss = mse();
-    one.precision = many.precision = precision;
-    check_same_bits(trained(plan(one), batch, 3, 2), trained(plan(many), batch, 3, 2));
+  // The smaller images end as 1x1, where all layouts look alike to LibTorch.
+  for (const std::int64_t image : {32, 8}) {
+    const auto batch = fields({4, 3, image, image}, {4, 10});
+    for (const auto precision : {v1::PRECISION_FLOAT32, v1::PRECISION_FLOAT64}) {
+      auto one = request(*layers, {});
+      auto many = request(*layers, every);
+      one.loss = many.loss = mse();
+      one.precision = many.precision = precision;
+      check_same_bits(trained(plan(one), batch, 4, 2), trained(plan(many), batch, 4, 2));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(layers_get_values_and_gradients_in_the_layout_they_declare) {
+  std::vector<v1::Layer> layers{layer("first", "test.row_major"),
+                                layer("second", "test.channels_last"),
+                                layer("third", "test.row_major")};
+  for (const auto& cuts : {std::vector<std::string>{}, {"second"}, {"second", "third"}}) {
+    auto registry = std::make_shared<libtorch::LayerRegistry>();
+    std::vector<std::string> seen;
+    const auto add = [&](const std::string& kind, at::MemoryFormat layout) {
+      const auto create = [&seen, layout](const libtorch::LayerSetup& setup) {
+        return std::make_unique<LayoutProbe>(setup.config().name(), layout, seen);
+      };
+      BOOST_REQUIRE(registry->add(kind, create).ok());
+    };
+    add("test.row_major", at::MemoryFormat::Contiguous);
+    add("test.channels_last", at::MemoryFormat::ChannelsLast);
+    LocalPipeline pipeline(plan(request(layers, cuts)), [&](const v1::StageConfig&) {
+      return std::make_unique<libtorch::LibtorchExecutor>(at::Device(at::kCPU), registry);
+    });
+    LocalPipeline::Fields batch;
+    batch["inputs"].tensor = pattern({2, 3, 4, 5});
+    batch["inputs"].requires_grad = true;
+    const auto part = one_micro_batch(2);
+    pipeline.forward(part, batch);
+    Value gradient;
+    gradient.tensor = pattern({2, 3, 5, 4});
+    pipeline.backward(part, {{"third:0", gradient}});
+    const std::vector<std::string> expected{
+        "first [60, 20, 5, 1]",           "second [60, 1, 12, 3]",
+        "third [60, 20, 5, 1]",           "third gradient [60, 20, 4, 1]",
+        "second gradient [60, 1, 15, 3]", "first gradient [60, 20, 4, 1]"};
+    BOOST_TEST(seen == expected, boost::test_tools::per_element());
   }
 }
 

@@ -86,6 +86,24 @@ BOOST_AUTO_TEST_CASE(strides_of_dimensions_of_one_are_those_of_a_fresh_tensor) {
   BOOST_TEST(plain.data_ptr() == odd.data_ptr());
 }
 
+BOOST_AUTO_TEST_CASE(channels_last_strides_are_those_of_a_fresh_tensor_too) {
+  const auto channels_last = at::MemoryFormat::ChannelsLast;
+  const at::Tensor plain = at::arange(2 * 3 * 4 * 5, at::kFloat).reshape({2, 3, 4, 5});
+  const at::Tensor turned = in_layout(plain, channels_last);
+  BOOST_TEST((turned.strides() == at::IntArrayRef({60, 1, 15, 3})));
+  BOOST_TEST(turned.equal(plain));
+  BOOST_TEST(in_layout(turned, channels_last).data_ptr() == turned.data_ptr());
+  for (const at::Tensor& odd : {at::ones({2, 3, 1, 1}), at::ones({2, 1, 4, 5})}) {
+    BOOST_REQUIRE(odd.is_contiguous(channels_last));
+    const at::Tensor same = in_layout(odd, channels_last);
+    BOOST_TEST(same.data_ptr() == odd.data_ptr());
+    BOOST_TEST(same.stride(1) == 1);
+    BOOST_TEST(same.stride(3) == odd.size(1));
+  }
+  BOOST_TEST((in_layout(at::ones({2, 3}), channels_last).strides() == at::IntArrayRef({3, 1})));
+  BOOST_TEST(!in_layout(at::Tensor(), channels_last).defined());
+}
+
 BOOST_AUTO_TEST_CASE(empty_and_scalar_tensors_survive) {
   HostTensor none;
   none.shape = {0, 3};

@@ -19,6 +19,13 @@ const at::Tensor& only(const std::vector<at::Tensor>& inputs) {
   return inputs[0];
 }
 
+/// The layout in which convolutions of this type and device are fastest. A network whose layers all
+/// declare it converts nothing on the way.
+at::MemoryFormat layout_of_convolutions(const at::Tensor& weight) {
+  const bool accelerated = weight.is_cpu() && weight.scalar_type() == at::kFloat;
+  return accelerated ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
+}
+
 /// A convolution without bias, followed by batch normalisation with torchvision's constants.
 class ConvNorm {
  public:
@@ -52,6 +59,8 @@ class ConvNorm {
 
   void discard_gradient() { convolution_.discard_gradient(); }
 
+  at::MemoryFormat layout() const { return layout_of_convolutions(convolution_.weight()); }
+
  private:
   static Convolution make_convolution(const at::Tensor& weight, std::int64_t stride) {
     TORCH_CHECK(weight.dim() == 4, "the weight of a convolution must have 4 dimensions");
@@ -67,18 +76,13 @@ class ConvNorm {
   at::Tensor batches_;
 };
 
-/// The layout the convolutions compute in. Brought about once for a layer, since each of its
-/// consumers would do it again.
-at::Tensor in_layout_of_convolutions(const at::Tensor& x) {
-  const bool accelerated = x.is_cpu() && x.scalar_type() == at::kFloat;
-  return accelerated ? x.contiguous(at::MemoryFormat::ChannelsLast) : x;
-}
-
 /// The first convolution; with `small: 1` without the max pooling (its stride is then 1).
 class Stem final : public Layer {
  public:
   explicit Stem(const LayerSetup& setup)
       : small_(setup.attribute("small", 0) != 0), first_(setup, "conv1", "bn1", small_ ? 1 : 2) {}
+
+  at::MemoryFormat layout() const override { return first_.layout(); }
 
   std::vector<at::Tensor> forward(const std::vector<at::Tensor>& inputs,
                                   const ForwardContext& context) override {
@@ -116,9 +120,11 @@ class Block final : public Layer {
       downsample_ = std::make_unique<ConvNorm>(setup, "downsample.0", "downsample.1", stride);
   }
 
+  at::MemoryFormat layout() const override { return path_.front().layout(); }
+
   std::vector<at::Tensor> forward(const std::vector<at::Tensor>& inputs,
                                   const ForwardContext& context) override {
-    const at::Tensor input = in_layout_of_convolutions(only(inputs));
+    const at::Tensor& input = only(inputs);
     at::Tensor x = input;
     for (std::size_t i = 0; i + 1 < path_.size(); ++i) x = path_[i](x, context.training).relu_();
     x = path_.back()(x, context.training);
@@ -149,6 +155,8 @@ class Head final : public Layer {
  public:
   explicit Head(const LayerSetup& setup)
       : weight_(setup.tensor("weight")), bias_(setup.tensor("bias")) {}
+
+  at::MemoryFormat layout() const override { return layout_of_convolutions(weight_); }
 
   std::vector<at::Tensor> forward(const std::vector<at::Tensor>& inputs,
                                   const ForwardContext& context) override {

@@ -85,8 +85,9 @@ struct NamedTensor {
 /// order in which they were made. After an error the executor only accepts `discard_all`.
 ///
 /// Exactness: at every layer boundary, also between layers of this stage, values are detached and
-/// brought to row-major order, so that results do not depend on where a model is cut. Parameter
-/// gradients accumulate in the order of the backward calls. [life:4]
+/// brought to the layout which the layer taking them declares, so that results do not depend on
+/// where a model is cut. Parameter gradients accumulate in the order of the backward calls.
+/// [life:4]
 class TROUPE_API StageExecutor {
  public:
   virtual ~StageExecutor();
