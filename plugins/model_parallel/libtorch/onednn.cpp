@@ -14,6 +14,8 @@
 
 #include <oneapi/dnnl/dnnl.hpp>
 
+#include "libtorch/blocked_weights.hpp"
+
 #endif
 
 namespace troupe::mp::libtorch {
@@ -205,6 +207,43 @@ void copy(memory from, memory to) {
   stream().wait();
 }
 
+/// The blocks of a 4-dimensional layout; nothing if it is of another kind.
+std::optional<BlockedWeights> blocks_of(const memory::desc& d) {
+#if DNNL_VERSION_MAJOR >= 3
+  if (d.get_format_kind() != memory::format_kind::blocked) return std::nullopt;
+  const auto sizes = d.get_dims();
+  const auto strides = d.get_strides();
+  const auto blocks = d.get_inner_blks();
+  const auto dimensions = d.get_inner_idxs();
+  const int count = d.get_inner_nblks();
+#else
+  if (d.data.format_kind != dnnl_blocked || d.data.extra.flags != 0) return std::nullopt;
+  const auto& sizes = d.data.dims;
+  const auto& strides = d.data.format_desc.blocking.strides;
+  const auto& blocks = d.data.format_desc.blocking.inner_blks;
+  const auto& dimensions = d.data.format_desc.blocking.inner_idxs;
+  const int count = d.data.format_desc.blocking.inner_nblks;
+#endif
+  BlockedWeights found;
+  found.out_channels = sizes[0];
+  found.in_channels = sizes[1];
+  found.height = sizes[2];
+  found.width = sizes[3];
+  found.out_stride = strides[0];
+  found.in_stride = strides[1];
+  found.height_stride = strides[2];
+  found.width_stride = strides[3];
+  std::int64_t step = 1;
+  for (int i = count; i-- > 0; step *= blocks[i]) {
+    if (dimensions[i] > 1 || blocks[i] % 16 != 0) return std::nullopt;
+    auto& block = dimensions[i] == 0 ? found.out_block : found.in_block;
+    if (block != 1) return std::nullopt;  // blocks of blocks
+    block = blocks[i];
+    (dimensions[i] == 0 ? found.out_step : found.in_step) = step;
+  }
+  return found;
+}
+
 class PlannedConvolution final : public OneDnnConvolution {
  public:
   explicit PlannedConvolution(const ConvolutionGeometry& geometry)
@@ -263,7 +302,10 @@ class PlannedConvolution final : public OneDnnConvolution {
   bool has_gradient() const override { return has_gradient_; }
 
   void take_gradient(float* gradient) override {
-    copy(gradient_, view(row_major_, gradient));
+    if (const auto blocks = blocks_of(gradient_.get_desc()))
+      unpack(*blocks, static_cast<const float*>(gradient_.get_data_handle()), gradient);
+    else
+      copy(gradient_, view(row_major_, gradient));
     has_gradient_ = false;
   }
 

@@ -22,9 +22,7 @@ struct ConvolutionGeometry {
   std::int64_t out_width(std::int64_t in_width) const {
     return (in_width + 2 * padding_width - kernel_width) / stride_width + 1;
   }
-  std::int64_t weights() const {
-    return out_channels * in_channels * kernel_height * kernel_width;
-  }
+  std::int64_t weights() const { return out_channels * in_channels * kernel_height * kernel_width; }
 };
 
 /// What varies between the calls of one convolution.
