@@ -46,6 +46,21 @@ std::string value_or(const Environment& environment, const std::string& name,
   return found == environment.end() ? otherwise : found->second;
 }
 
+/// glibc returns freed memory to the kernel at once where a buffer of more than 32 MiB was asked
+/// for or the top of a heap becomes free, and every thread but the first works in small heaps which
+/// are unmapped whole. A training step allocates and frees the same large buffers again and again,
+/// so most of its time would go into page faults (measured: more than half of a forward). One heap
+/// that keeps what it has got also bounds memory: it never exceeds the peak of a step by much,
+/// while several heaps fragment apart.
+void keep_freed_memory(Environment& environment) {
+  // Whoever tunes the allocator has the whole say.
+  if (value_or(environment, "GLIBC_TUNABLES", "").find("glibc.malloc.") != std::string::npos)
+    return;
+  environment.emplace("MALLOC_ARENA_MAX", "1");
+  environment.emplace("MALLOC_MMAP_MAX_", "0");
+  environment.emplace("MALLOC_TRIM_THRESHOLD_", std::to_string(std::uint64_t{1} << 40));
+}
+
 }  // namespace
 
 Machine read_machine() {
@@ -109,6 +124,7 @@ Environment worker_environment(Environment base, const std::vector<Environment>&
   // Without this OpenBLAS takes all cores, whatever its caller is limited to.
   if (auto threads = base.find("OMP_NUM_THREADS"); threads != base.end())
     base.emplace("OPENBLAS_NUM_THREADS", threads->second);
+  keep_freed_memory(base);
   return base;
 }
 

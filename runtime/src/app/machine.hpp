@@ -42,8 +42,8 @@ TROUPE_API std::optional<std::string> blas_core_type(const Machine& machine);
 TROUPE_API Environment current_environment();
 
 /// The environment of a worker process: `base`, overridden by each layer in turn, completed by
-/// what BLAS and OpenMP need where nothing is said. These variables are read once, when the
-/// libraries load, so they must be there before the process starts.
+/// what BLAS, OpenMP and the memory allocator need where nothing is said. These variables are read
+/// once, when the libraries load, so they must be there before the process starts.
 TROUPE_API Environment worker_environment(Environment base, const std::vector<Environment>& layers,
                                           const Machine& machine);
 

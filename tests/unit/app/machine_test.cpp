@@ -59,6 +59,18 @@ BOOST_AUTO_TEST_CASE(what_is_said_is_respected) {
   BOOST_TEST(of_job.count("OPENBLAS_CORETYPE") == 0u);
 }
 
+BOOST_AUTO_TEST_CASE(workers_keep_freed_memory_unless_the_allocator_is_tuned) {
+  const Environment tuned = worker_environment({}, {}, with_flags(avx2));
+  BOOST_TEST(tuned.at("MALLOC_ARENA_MAX") == "1");
+  BOOST_TEST(tuned.at("MALLOC_MMAP_MAX_") == "0");
+  BOOST_TEST(tuned.at("MALLOC_TRIM_THRESHOLD_") == "1099511627776");
+  const Environment partly = worker_environment({{"MALLOC_ARENA_MAX", "4"}}, {}, with_flags(avx2));
+  BOOST_TEST(partly.at("MALLOC_ARENA_MAX") == "4");
+  const Environment own =
+      worker_environment({{"GLIBC_TUNABLES", "glibc.malloc.arena_max=2"}}, {}, with_flags(avx2));
+  BOOST_TEST(own.count("MALLOC_MMAP_MAX_") == 0u);
+}
+
 BOOST_AUTO_TEST_CASE(this_machine_can_be_read) {
   const Machine machine = read_machine();
   BOOST_TEST(machine.cores >= 1u);
