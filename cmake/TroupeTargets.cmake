@@ -46,7 +46,8 @@ function(troupe_protobuf target)
   target_compile_definitions(${target} PUBLIC
     ${arg_EXPORT_MACRO}=__attribute__\(\(visibility\(\"default\"\)\)\))
   target_link_libraries(${target} PUBLIC protobuf::libprotobuf)
-  set_property(TARGET ${target} PROPERTY TROUPE_PROTO_FILES ${arg_FILES})
+  # Generated sources all use the same names for their file-local tables.
+  set_property(TARGET ${target} PROPERTY UNITY_BUILD OFF)
 endfunction()
 
 # troupe_add_test(NAME KIND SOURCES... [LINK targets...] [LABELS ...] [TIMEOUT s])
