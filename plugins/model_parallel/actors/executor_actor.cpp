@@ -24,13 +24,13 @@ struct ExecutorState {
   std::chrono::nanoseconds slow_down{0};
 };
 
-using Self = caf::stateful_actor<ExecutorState>;
+using ExecutorSelf = caf::stateful_actor<ExecutorState>;
 
 /// Measures an operation from now until its completion, on whatever thread that runs, and answers
 /// the sender of the current message.
 class Responder {
  public:
-  explicit Responder(Self* self)
+  explicit Responder(ExecutorSelf* self)
       : client_(caf::actor_cast<caf::actor>(self->current_sender())),
         clock_(&self->clock()),
         begin_(self->clock().now()) {}
@@ -54,7 +54,7 @@ class Responder {
 };
 
 /// Runs a forward or backward, after the drill's delay. The delay counts as computing.
-void run(Self* self, std::function<void()> operation) {
+void run(ExecutorSelf* self, std::function<void()> operation) {
   const auto delay = self->state.slow_down;
   if (delay.count() == 0) return operation();
   if (self->state.policy == ExecutionPolicy::detached) {
@@ -64,7 +64,7 @@ void run(Self* self, std::function<void()> operation) {
   self->delayed_send(self, delay, ResumeOperation{std::move(operation)});
 }
 
-caf::behavior executor_behavior(Self* self, std::shared_ptr<StageExecutor> executor,
+caf::behavior executor_behavior(ExecutorSelf* self, std::shared_ptr<StageExecutor> executor,
                                 ExecutionPolicy policy, double slow_down_seconds) {
   self->state.executor = std::move(executor);
   self->state.policy = policy;

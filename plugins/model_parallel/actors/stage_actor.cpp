@@ -17,10 +17,10 @@
 namespace troupe::mp {
 namespace {
 
-using Self = caf::stateful_actor<StageState>;
+using StageSelf = caf::stateful_actor<StageState>;
 
 /// The executor's actor, and how the stage learns of its end and ends it.
-caf::actor start_executor(Self* self, ExecutionPolicy policy, const v1::StageConfig& config,
+caf::actor start_executor(StageSelf* self, ExecutionPolicy policy, const v1::StageConfig& config,
                           std::shared_ptr<std::unique_ptr<StageExecutor>> executor) {
   auto actor =
       spawn_executor(self->system(), policy, std::move(*executor), config.slow_down_seconds());
@@ -32,7 +32,7 @@ caf::actor start_executor(Self* self, ExecutionPolicy policy, const v1::StageCon
   return actor;
 }
 
-caf::behavior stage_behavior(Self* self, const v1::StageConfig& config, const Postbox& postbox,
+caf::behavior stage_behavior(StageSelf* self, const v1::StageConfig& config, const Postbox& postbox,
                              ExecutionPolicy policy,
                              std::shared_ptr<std::unique_ptr<StageExecutor>> executor) {
   const auto compute = start_executor(self, policy, config, std::move(executor));
