@@ -9,6 +9,7 @@
 #include <caf/event_based_actor.hpp>
 #include <caf/send.hpp>
 
+#include "actor/wire.hpp"
 #include "support/simulation.hpp"
 #include "transport/endpoint.hpp"
 #include "transport/frame_codec.hpp"
