@@ -51,20 +51,11 @@ auto LibtorchExecutor::guarded(std::string where, Body&& body) -> decltype(body(
   return internal_error(std::move(where), std::move(what));
 }
 
-std::string LibtorchExecutor::where(const char* operation) const {
-  return "stage " + std::to_string(stage_) + ", " + operation;
-}
-
-std::string LibtorchExecutor::where(const char* operation, const MicroBatch& micro_batch) const {
-  return where(operation) + " of step " + std::to_string(micro_batch.step) + ", micro-batch " +
-         std::to_string(micro_batch.index);
-}
-
 Result<void> LibtorchExecutor::initialise(const v1::StageConfig& config) {
   stage_ = config.stage();
   threads_ = static_cast<int>(config.threads());
   float_type_ = config.precision() == v1::PRECISION_FLOAT64 ? at::kDouble : at::kFloat;
-  return guarded(where("initialisation"), [&] { return build(config); });
+  return guarded("initialisation", [&] { return build(config); });
 }
 
 Result<void> LibtorchExecutor::build(const v1::StageConfig& config) {
@@ -79,14 +70,13 @@ Result<void> LibtorchExecutor::build(const v1::StageConfig& config) {
 }
 
 void LibtorchExecutor::forward(ForwardTask task, Completion<ForwardOutcome> done) {
-  done(guarded(where("forward", task.micro_batch), [&] { return run_forward(task); }));
+  done(guarded("forward", [&] { return run_forward(task); }));
 }
 
 Result<ForwardOutcome> LibtorchExecutor::run_forward(const ForwardTask& task) {
   if (task.inputs.size() != model_.inbound.size())
-    return internal_error(where("forward", task.micro_batch),
-                          std::to_string(task.inputs.size()) + " inputs instead of " +
-                              std::to_string(model_.inbound.size()));
+    return internal_error("forward", std::to_string(task.inputs.size()) + " inputs instead of " +
+                                         std::to_string(model_.inbound.size()));
   std::vector<Boundary> inputs;
   for (const auto& input : task.inputs) {
     Boundary boundary;
@@ -115,24 +105,22 @@ Result<ForwardOutcome> LibtorchExecutor::run_forward(const ForwardTask& task) {
   if (task.micro_batch.kind == v1::Key::KIND_TRAIN) {
     const auto key = std::make_pair(task.micro_batch.step, task.micro_batch.index);
     if (!live_.emplace(key, std::move(activations)).second)
-      return internal_error(where("forward", task.micro_batch), "the micro-batch is already live");
+      return internal_error("forward", "the micro-batch is already live");
   }
   return outcome;
 }
 
 void LibtorchExecutor::backward(BackwardTask task, Completion<BackwardOutcome> done) {
-  done(guarded(where("backward", task.micro_batch), [&] { return run_backward(task); }));
+  done(guarded("backward", [&] { return run_backward(task); }));
 }
 
 Result<BackwardOutcome> LibtorchExecutor::run_backward(const BackwardTask& task) {
   auto live = live_.extract({task.micro_batch.step, task.micro_batch.index});
-  if (live.empty())
-    return internal_error(where("backward", task.micro_batch), "its forward has not run");
+  if (live.empty()) return internal_error("backward", "its forward has not run");
   if (task.output_gradients.size() != model_.outbound.size())
-    return internal_error(where("backward", task.micro_batch),
-                          std::to_string(task.output_gradients.size()) +
-                              " output gradients instead of " +
-                              std::to_string(model_.outbound.size()));
+    return internal_error("backward", std::to_string(task.output_gradients.size()) +
+                                          " output gradients instead of " +
+                                          std::to_string(model_.outbound.size()));
   std::vector<at::Tensor> output_gradients;
   for (const auto& gradient : task.output_gradients)
     output_gradients.push_back(gradient.absent ? at::Tensor()
@@ -149,7 +137,7 @@ Result<BackwardOutcome> LibtorchExecutor::run_backward(const BackwardTask& task)
 }
 
 void LibtorchExecutor::summarise_gradients(Completion<GradientSummary> done) {
-  done(guarded(where("gradient norms"), [&]() -> Result<GradientSummary> {
+  done(guarded("gradient norms", [&]() -> Result<GradientSummary> {
     const c10::NoGradGuard no_grad;
     model_.collect_gradients();
     GradientSummary summary;
@@ -163,7 +151,7 @@ void LibtorchExecutor::summarise_gradients(Completion<GradientSummary> done) {
 }
 
 void LibtorchExecutor::update(StepUpdate update, Completion<void> done) {
-  done(guarded(where("optimizer step"), [&]() -> Result<void> {
+  done(guarded("optimizer step", [&]() -> Result<void> {
     const c10::NoGradGuard no_grad;
     if (!update.skip && !model_.frozen && optimizer_) {
       model_.collect_gradients();
@@ -175,7 +163,7 @@ void LibtorchExecutor::update(StepUpdate update, Completion<void> done) {
 }
 
 void LibtorchExecutor::export_state(Completion<std::vector<NamedTensor>> done) {
-  done(guarded(where("export"), [&]() -> Result<std::vector<NamedTensor>> {
+  done(guarded("export", [&]() -> Result<std::vector<NamedTensor>> {
     std::vector<NamedTensor> copies;
     append_copies(model_.parameters, false, copies);
     append_copies(model_.buffers, true, copies);
@@ -184,7 +172,7 @@ void LibtorchExecutor::export_state(Completion<std::vector<NamedTensor>> done) {
 }
 
 void LibtorchExecutor::import_state(std::vector<NamedTensor> tensors, Completion<void> done) {
-  done(guarded(where("import"), [&]() -> Result<void> {
+  done(guarded("import", [&]() -> Result<void> {
     TROUPE_TRY(check_import(tensors));
     const c10::NoGradGuard no_grad;
     for (const auto& tensor : tensors)

@@ -41,12 +41,10 @@ class LibtorchExecutor final : public StageExecutor {
   Result<void> check_import(const std::vector<NamedTensor>& tensors) const;
   StateEntry* find_state(const std::string& name);
 
-  /// `body()`, with the thread's LibTorch settings in place and exceptions as errors.
+  /// `body()`, with the thread's LibTorch settings in place and exceptions as errors. They name
+  /// the operation and the layer; stage, step and micro-batch are the caller's to add.
   template <class Body>
   auto guarded(std::string where, Body&& body) -> decltype(body());
-
-  std::string where(const char* operation) const;
-  std::string where(const char* operation, const MicroBatch& micro_batch) const;
 
   at::Device device_;
   std::shared_ptr<const LayerRegistry> registry_;
