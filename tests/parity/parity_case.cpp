@@ -128,7 +128,6 @@ SafetensorsFile pytorch_reference(const ParityCase& c, const TemporaryDirectory&
                                      "--batch",        std::to_string(c.batch),
                                      "--micro-batch",  std::to_string(c.micro_batch),
                                      "--steps",        std::to_string(c.steps),
-                                     "--seed",         std::to_string(c.seed),
                                      "--loss",         c.cross_entropy ? "cross_entropy" : "mse",
                                      "--lr",           text(c.sgd.lr()),
                                      "--momentum",     text(c.sgd.momentum()),

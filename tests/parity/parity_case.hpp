@@ -20,7 +20,6 @@ struct ParityCase {
   std::uint32_t batch = 4;
   std::uint32_t micro_batch = 4;
   std::uint32_t steps = 3;
-  std::uint32_t seed = 1;  ///< of weights and data
   bool cross_entropy = false;
   v1::Sgd sgd;
   double clip = 0;
