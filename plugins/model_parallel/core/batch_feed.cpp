@@ -4,6 +4,13 @@
 #include <utility>
 
 namespace troupe::mp {
+namespace {
+
+/// Enough for whatever delays a build; small batches would otherwise fill the whole budget, and
+/// take the processor from the first steps.
+constexpr std::size_t most_batches_ahead = 16;
+
+}  // namespace
 
 std::uint64_t bytes_of(const Batch& batch) {
   std::uint64_t bytes = 0;
@@ -26,6 +33,7 @@ std::uint32_t BatchFeed::samples_in(std::uint64_t ordinal) const {
 
 std::optional<BatchRef> BatchFeed::begin_build() {
   if (building_ || begun_ == plan_.batches) return std::nullopt;
+  if (ready_.size() >= most_batches_ahead) return std::nullopt;
   if (has_ready() && ready_bytes_ + last_bytes_ > plan_.prefetch_bytes) return std::nullopt;
   building_ = true;
   return ref(begun_++);

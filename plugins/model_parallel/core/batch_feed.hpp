@@ -27,7 +27,7 @@ struct FeedPlan {
 
 /// Decides which batch is built next and keeps those that were built ahead. One batch is built at
 /// a time; another is begun while the built ones and an estimate of it (the size of the last)
-/// stay within the budget, and always when none is there.
+/// stay within the budget, and always when none is there; never more than a few.
 class BatchFeed {
  public:
   BatchFeed() = default;

@@ -54,6 +54,15 @@ BOOST_AUTO_TEST_CASE(builds_ahead_within_the_budget_and_one_in_any_case) {
   BOOST_TEST(tight.begin_build().has_value());
 }
 
+BOOST_AUTO_TEST_CASE(small_batches_do_not_fill_a_large_budget) {
+  BatchFeed feed(plan(0, 1000, 1 << 20));
+  int ahead = 0;
+  for (; feed.begin_build(); ++ahead) feed.built(batch_of_bytes(1));
+  BOOST_TEST(ahead == 16);
+  feed.take();
+  BOOST_TEST(feed.begin_build().has_value());
+}
+
 BOOST_AUTO_TEST_CASE(stops_after_the_last_batch) {
   BatchFeed feed(plan(0, 1, 1000));
   BOOST_TEST(feed.begin_build().has_value());
