@@ -17,6 +17,12 @@ function(troupe_precompile target name)
   endif()
 endfunction()
 
+# troupe_compile_in_batches(TARGET): compiles several sources of a library as one, since most of
+# the time goes into the templates of CAF that they share.
+function(troupe_compile_in_batches target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${TROUPE_UNITY} UNITY_BUILD_BATCH_SIZE 6)
+endfunction()
+
 # troupe_protobuf(TARGET ROOT FILES... [IMPORTS dirs...] [DEPENDS targets...])
 # An OBJECT library of generated messages. Exactly one shared library may link it: a descriptor
 # registered twice in one process aborts.
@@ -46,8 +52,6 @@ function(troupe_protobuf target)
   target_compile_definitions(${target} PUBLIC
     ${arg_EXPORT_MACRO}=__attribute__\(\(visibility\(\"default\"\)\)\))
   target_link_libraries(${target} PUBLIC protobuf::libprotobuf)
-  # Generated sources all use the same names for their file-local tables.
-  set_property(TARGET ${target} PROPERTY UNITY_BUILD OFF)
 endfunction()
 
 # troupe_add_test(NAME KIND SOURCES... [LINK targets...] [LABELS ...] [TIMEOUT s])
