@@ -1,13 +1,20 @@
 """What PyTorch computes for one parity case: the reference of parity_test.cpp.
 
-Writes OUT/reference.safetensors with, for d of float64, float32 and float32-channels-last (plain
-PyTorch in its other memory format: how far it is from itself),
-  init/<name>            parameters and buffers at the start (float64, exact in float32)
+Writes OUT/reference.safetensors with
+  init/<name>                  parameters and buffers at the start (float64, exact in float32)
   inputs/<step>, targets/<step>
-  d/loss/<step>          of the whole batch
-  d/norm/<step>          2-norm of all gradients before clipping
-  d/gradient/<name>      of the first step, before clipping
-  d/state/<step>/<name>  parameters and buffers after the first and (of float64) the last step
+  float64/loss/<step>          of the whole batch
+  float64/norm/<step>          2-norm of all gradients before clipping
+  float64/gradient/<name>      of the first step, before clipping
+  float64/state/<step>/<name>  parameters and buffers after the first and the last step
+  float32-error/<result>       for each of these results after the first step: how far plain
+                               PyTorch's float32 is from float64, the worst of several runs
+
+An activation within rounding of zero makes a ReLU let a gradient through in one run and not in
+the next, which moves that layer's gradients a thousand times further than rounding does. One
+float32 run is therefore no yardstick. The runs here are PyTorch in both memory formats, on the
+inputs as they are and with every input moved to a neighbouring float32 number at random: what
+float32 cannot tell apart.
 """
 
 import argparse
@@ -17,6 +24,21 @@ import torch
 import torchvision
 
 from tensor_files import write_safetensors
+
+
+MOVED_INPUTS = 4
+
+
+def neighbours(tensor, seed):
+    """Each element moved to the next float32 number above or below, at random."""
+    up = torch.rand(tensor.shape, generator=torch.Generator().manual_seed(seed)) < 0.5
+    towards = torch.where(up, torch.tensor(float("inf")), torch.tensor(float("-inf")))
+    return torch.nextafter(tensor, towards)
+
+
+def relative_error(value, exact):
+    """Largest difference, relative to the largest element: the measure of the C++ side."""
+    return ((value - exact).abs().max() / exact.abs().max().clamp(min=1e-30)).item()
 
 
 def targets_for(args, generator):
@@ -111,19 +133,25 @@ def main():
     for step, (inputs, targets) in enumerate(batches):
         tensors[f"inputs/{step}"] = inputs
         tensors[f"targets/{step}"] = targets
-    runs = (
-        ("float64", torch.float64, torch.contiguous_format),
-        ("float32", torch.float32, torch.contiguous_format),
-        ("float32-channels-last", torch.float32, torch.channels_last),
-    )
-    for prefix, dtype, memory_format in runs:
 
-        def record(name, value, prefix=prefix):
-            tensors[f"{prefix}/{name}"] = value.detach().clone()
+    def record_exact(name, value):
+        tensors[f"float64/{name}"] = value.detach().clone()
 
-        # Only float64 is compared after the first step.
-        steps = batches if dtype == torch.float64 else batches[:1]
-        run(args, dtype, memory_format, init, steps, record)
+    run(args, torch.float64, torch.contiguous_format, init, batches, record_exact)
+
+    errors = {}
+
+    def record_error(name, value):
+        error = relative_error(value.detach().double(), tensors[f"float64/{name}"].double())
+        errors[name] = max(error, errors.get(name, 0.0))
+
+    inputs, targets = batches[0]
+    for moved in range(MOVED_INPUTS + 1):
+        batch = (inputs if moved == 0 else neighbours(inputs, args.seed + 100 + moved), targets)
+        for memory_format in (torch.contiguous_format, torch.channels_last):
+            run(args, torch.float32, memory_format, init, [batch], record_error)
+    for name, error in errors.items():
+        tensors[f"float32-error/{name}"] = torch.tensor([error], dtype=torch.float64)
     write_safetensors(args.out / "reference.safetensors", tensors)
 
 
