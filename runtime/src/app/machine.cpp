@@ -46,19 +46,24 @@ std::string value_or(const Environment& environment, const std::string& name,
   return found == environment.end() ? otherwise : found->second;
 }
 
-/// glibc returns freed memory to the kernel at once where a buffer of more than 32 MiB was asked
-/// for or the top of a heap becomes free, and every thread but the first works in small heaps which
-/// are unmapped whole. A training step allocates and frees the same large buffers again and again,
-/// so most of its time would go into page faults (measured: more than half of a forward). One heap
-/// that keeps what it has got also bounds memory: it never exceeds the peak of a step by much,
-/// while several heaps fragment apart.
-void keep_freed_memory(Environment& environment) {
+/// A training step allocates and frees the same large buffers again and again. glibc returns freed
+/// memory to the kernel at once where a buffer of more than 32 MiB was asked for or the top of a
+/// heap becomes free, and every thread but the first works in small heaps which are unmapped whole:
+/// much of a step would go into page faults. One heap that keeps what it has got, in huge pages
+/// where the kernel has them, is faulted in once and quickly (measured, see docs/performance.md).
+/// It also bounds memory: it never exceeds the peak of a step by much, while several heaps fragment
+/// apart.
+void tune_allocator(Environment& environment) {
+  std::string& tunables = environment["GLIBC_TUNABLES"];
   // Whoever tunes the allocator has the whole say.
-  if (value_or(environment, "GLIBC_TUNABLES", "").find("glibc.malloc.") != std::string::npos)
-    return;
+  if (tunables.find("glibc.malloc.") != std::string::npos) return;
+  tunables += tunables.empty() ? "" : ":";
+  tunables += "glibc.malloc.hugetlb=1";
   environment.emplace("MALLOC_ARENA_MAX", "1");
   environment.emplace("MALLOC_MMAP_MAX_", "0");
   environment.emplace("MALLOC_TRIM_THRESHOLD_", std::to_string(std::uint64_t{1} << 40));
+  // The heap grows by this much at least: by whole huge pages.
+  environment.emplace("MALLOC_TOP_PAD_", std::to_string(std::uint64_t{64} << 20));
 }
 
 }  // namespace
@@ -124,7 +129,7 @@ Environment worker_environment(Environment base, const std::vector<Environment>&
   // Without this OpenBLAS takes all cores, whatever its caller is limited to.
   if (auto threads = base.find("OMP_NUM_THREADS"); threads != base.end())
     base.emplace("OPENBLAS_NUM_THREADS", threads->second);
-  keep_freed_memory(base);
+  tune_allocator(base);
   return base;
 }
 

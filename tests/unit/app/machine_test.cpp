@@ -59,16 +59,22 @@ BOOST_AUTO_TEST_CASE(what_is_said_is_respected) {
   BOOST_TEST(of_job.count("OPENBLAS_CORETYPE") == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(workers_keep_freed_memory_unless_the_allocator_is_tuned) {
+BOOST_AUTO_TEST_CASE(workers_keep_freed_memory_in_huge_pages_unless_the_allocator_is_tuned) {
   const Environment tuned = worker_environment({}, {}, with_flags(avx2));
   BOOST_TEST(tuned.at("MALLOC_ARENA_MAX") == "1");
   BOOST_TEST(tuned.at("MALLOC_MMAP_MAX_") == "0");
   BOOST_TEST(tuned.at("MALLOC_TRIM_THRESHOLD_") == "1099511627776");
+  BOOST_TEST(tuned.at("MALLOC_TOP_PAD_") == "67108864");
+  BOOST_TEST(tuned.at("GLIBC_TUNABLES") == "glibc.malloc.hugetlb=1");
   const Environment partly = worker_environment({{"MALLOC_ARENA_MAX", "4"}}, {}, with_flags(avx2));
   BOOST_TEST(partly.at("MALLOC_ARENA_MAX") == "4");
   const Environment own =
       worker_environment({{"GLIBC_TUNABLES", "glibc.malloc.arena_max=2"}}, {}, with_flags(avx2));
+  BOOST_TEST(own.at("GLIBC_TUNABLES") == "glibc.malloc.arena_max=2");
   BOOST_TEST(own.count("MALLOC_MMAP_MAX_") == 0u);
+  const Environment other =
+      worker_environment({{"GLIBC_TUNABLES", "glibc.rtld.nns=4"}}, {}, with_flags(avx2));
+  BOOST_TEST(other.at("GLIBC_TUNABLES") == "glibc.rtld.nns=4:glibc.malloc.hugetlb=1");
 }
 
 BOOST_AUTO_TEST_CASE(this_machine_can_be_read) {
