@@ -11,6 +11,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "libtorch/onednn.hpp"
+#include "libtorch/tensors.hpp"
 
 namespace troupe::mp::libtorch {
 
@@ -101,12 +102,6 @@ class Convolution::State : public torch::CustomClassHolder {
   std::unique_ptr<OneDnnConvolution> kernels_;  ///< null: always at::conv2d
   std::int64_t packed_version_ = 0;             ///< of the weight, when the kernels packed it
 };
-
-namespace {
-
-constexpr auto channels_last = at::MemoryFormat::ChannelsLast;
-
-}  // namespace
 
 /// The convolution as a node of autograd. The weight is an argument only so that it counts as one
 /// that wants a gradient.

@@ -88,13 +88,12 @@ HostTensor to_host(const at::Tensor& tensor) {
 
 at::Tensor in_layout(const at::Tensor& tensor, at::MemoryFormat format) {
   if (!tensor.defined()) return tensor;
-  const bool channels_last = format == at::MemoryFormat::ChannelsLast && tensor.dim() == 4;
-  at::Tensor plain =
-      tensor.detach().contiguous(channels_last ? format : at::MemoryFormat::Contiguous);
+  const bool as_images = format == channels_last && tensor.dim() == 4;
+  at::Tensor plain = tensor.detach().contiguous(as_images ? format : at::MemoryFormat::Contiguous);
   // Where a dimension is 1 (or a tensor empty), LibTorch calls any stride contiguous and still
   // chooses kernels by it.
   const auto strides =
-      channels_last ? channels_last_strides(plain.sizes()) : row_major_strides(plain.sizes());
+      as_images ? channels_last_strides(plain.sizes()) : row_major_strides(plain.sizes());
   if (plain.strides() != at::IntArrayRef(strides)) plain = plain.as_strided(plain.sizes(), strides);
   return plain;
 }

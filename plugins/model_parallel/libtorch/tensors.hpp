@@ -6,6 +6,9 @@
 
 namespace troupe::mp::libtorch {
 
+/// The order of elements in which convolutions are fastest: (samples, height, width, channels).
+inline constexpr auto channels_last = at::MemoryFormat::ChannelsLast;
+
 /// Element types, both ways. Throw c10::Error for a type the other side does not know.
 at::ScalarType to_scalar_type(v1::DType dtype);
 v1::DType to_dtype(at::ScalarType type);

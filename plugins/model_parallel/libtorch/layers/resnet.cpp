@@ -1,12 +1,10 @@
 // Layers of residual networks (He et al., "Deep Residual Learning for Image Recognition", 2015) as
 // torchvision computes them: its "v1.5" bottleneck has the stride in the 3x3 convolution.
-#include <ATen/ops/batch_norm.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/max_pool2d.h>
-#include <ATen/ops/relu.h>
-#include <c10/core/GradMode.h>
 #include <c10/util/Exception.h>
 
+#include "libtorch/batch_norm.hpp"
 #include "libtorch/convolution.hpp"
 #include "libtorch/layers/builtin.hpp"
 
@@ -26,7 +24,7 @@ at::MemoryFormat layout_of_convolutions(const at::Tensor& weight) {
   return accelerated ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
 }
 
-/// A convolution without bias, followed by batch normalisation with torchvision's constants.
+/// A convolution without bias, followed by batch normalisation.
 class ConvNorm {
  public:
   /// `conv` and `norm` are the modules' names within the layer. The padding keeps the size at
@@ -34,22 +32,15 @@ class ConvNorm {
   ConvNorm(const LayerSetup& setup, const std::string& conv, const std::string& norm,
            std::int64_t stride)
       : convolution_(make_convolution(setup.tensor(conv + ".weight"), stride)),
-        scale_(setup.tensor(norm + ".weight")),
-        shift_(setup.tensor(norm + ".bias")),
-        running_mean_(setup.tensor(norm + ".running_mean")),
-        running_var_(setup.tensor(norm + ".running_var")),
-        batches_(setup.tensor(norm + ".num_batches_tracked")) {}
+        norm_(setup.tensor(norm + ".weight"), setup.tensor(norm + ".bias"),
+              setup.tensor(norm + ".running_mean"), setup.tensor(norm + ".running_var"),
+              setup.tensor(norm + ".num_batches_tracked")) {}
 
-  at::Tensor operator()(const at::Tensor& x, bool training) const {
-    const at::Tensor y = convolution_.forward(x);
-    if (training) {
-      const c10::NoGradGuard no_grad;
-      at::Tensor(batches_).add_(1);
-    }
-    constexpr double momentum = 0.1;
-    constexpr double epsilon = 1e-5;
-    return at::batch_norm(y, scale_, shift_, running_mean_, running_var_, training, momentum,
-                          epsilon, /*cudnn_enabled=*/false);
+  /// Then, as far as they are asked for, the addition of `addend` and ReLU.
+  at::Tensor operator()(const at::Tensor& x, bool training,
+                        BatchNorm::Activation activation = BatchNorm::Activation::none,
+                        const at::Tensor& addend = {}) const {
+    return norm_.forward(convolution_.forward(x), addend, activation, training);
   }
 
   void take_gradient(std::vector<Layer::OwnGradient>& gradients) {
@@ -69,11 +60,7 @@ class ConvNorm {
   }
 
   Convolution convolution_;
-  at::Tensor scale_;
-  at::Tensor shift_;
-  at::Tensor running_mean_;
-  at::Tensor running_var_;
-  at::Tensor batches_;
+  BatchNorm norm_;
 };
 
 /// The first convolution; with `small: 1` without the max pooling (its stride is then 1).
@@ -86,7 +73,7 @@ class Stem final : public Layer {
 
   std::vector<at::Tensor> forward(const std::vector<at::Tensor>& inputs,
                                   const ForwardContext& context) override {
-    at::Tensor x = first_(only(inputs), context.training).relu_();
+    at::Tensor x = first_(only(inputs), context.training, BatchNorm::Activation::relu);
     if (!small_) x = at::max_pool2d(x, {3, 3}, {2, 2}, {1, 1});
     return {x};
   }
@@ -125,12 +112,11 @@ class Block final : public Layer {
   std::vector<at::Tensor> forward(const std::vector<at::Tensor>& inputs,
                                   const ForwardContext& context) override {
     const at::Tensor& input = only(inputs);
+    constexpr auto relu = BatchNorm::Activation::relu;
     at::Tensor x = input;
-    for (std::size_t i = 0; i + 1 < path_.size(); ++i) x = path_[i](x, context.training).relu_();
-    x = path_.back()(x, context.training);
-    // Batch norm's backward does not need its result, nor addition's: both may be overwritten.
-    x += downsample_ ? (*downsample_)(input, context.training) : input;
-    return {x.relu_()};
+    for (std::size_t i = 0; i + 1 < path_.size(); ++i) x = path_[i](x, context.training, relu);
+    const at::Tensor shortcut = downsample_ ? (*downsample_)(input, context.training) : input;
+    return {path_.back()(x, context.training, relu, shortcut)};
   }
 
   std::vector<OwnGradient> take_gradients() override {
