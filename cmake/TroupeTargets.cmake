@@ -25,7 +25,7 @@ endfunction()
 
 # troupe_protobuf(TARGET ROOT FILES... [IMPORTS dirs...] [DEPENDS targets...])
 # An OBJECT library of generated messages. Exactly one shared library may link it: a descriptor
-# registered twice in one process aborts.
+# registered twice in one process aborts. TARGET_sources generates without compiling.
 function(troupe_protobuf target)
   cmake_parse_arguments(arg "" "ROOT;EXPORT_MACRO" "FILES;IMPORTS" ${ARGN})
   set(out ${CMAKE_CURRENT_BINARY_DIR}/proto)
@@ -47,6 +47,7 @@ function(troupe_protobuf target)
     list(APPEND sources ${generated})
   endforeach()
   add_library(${target} OBJECT ${sources})
+  add_custom_target(${target}_sources DEPENDS ${sources})
   target_include_directories(${target} SYSTEM PUBLIC ${out})
   # Generated code is exported from the library that owns it.
   target_compile_definitions(${target} PUBLIC
