@@ -176,7 +176,7 @@ void Chain::train_step(std::uint64_t step) {
   forward(second, inputs.rows(3, 5), targets.rows(3, 5));
   backward(first);
   backward(second);
-  update({false, 0.5, 0.75});
+  update({false, {0.5}, 0.75});
 }
 
 bool same_bytes(const TensorMap& a, const TensorMap& b) {

@@ -84,7 +84,7 @@ void gradients_accumulate_until_the_update(const ExecutorFactory& create) {
   chain.forward(second, test_inputs(2, 3), test_targets(2, 3));
   chain.backward(second);
   BOOST_TEST((chain.squared_norms() != one));
-  chain.update({false, 0.1, 1});
+  chain.update({false, {0.1}, 1});
   BOOST_TEST(all_zero(chain.squared_norms()));
 }
 
@@ -98,7 +98,7 @@ void interleaving_changes_nothing(const ExecutorFactory& create) {
     chain.forward(second, test_inputs(2, 3), test_targets(2, 3));
     if (!interleaved) chain.backward(first);
     chain.backward(second);
-    chain.update({false, 0.5, 1});
+    chain.update({false, {0.5}, 1});
     return chain.state();
   };
   BOOST_TEST(same_bytes(run(true), run(false)));
@@ -113,7 +113,7 @@ void absent_gradients_are_accepted(const ExecutorFactory& create) {
   chain.forward(micro_batch, test_inputs(1, 3), {});
   chain.backward(micro_batch, Chain::absent());
   BOOST_TEST(all_zero(chain.squared_norms()));
-  chain.update({false, 0.5, 1});
+  chain.update({false, {0.5}, 1});
   BOOST_TEST(same_bytes(before, chain.state()));
 }
 
@@ -225,7 +225,7 @@ void a_skipped_update_clears_gradients(const ExecutorFactory& create) {
   const auto micro_batch = training(1, 0, 3, 1);
   chain.forward(micro_batch, test_inputs(7, 3), test_targets(7, 3));
   chain.backward(micro_batch);
-  chain.update({true, 0.5, 1});
+  chain.update({true, {0.5}, 1});
   BOOST_TEST(same_bytes(before, chain.state()));
   BOOST_TEST(all_zero(chain.squared_norms()));
   chain.train_step(2);

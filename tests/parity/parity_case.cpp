@@ -163,7 +163,7 @@ Tensors troupe_results(const ParityCase& c, const SafetensorsFile& reference,
     const double norm = std::sqrt(squares);
     results["norm" + suffix] = {norm};
     StepUpdate update;
-    update.lr = c.sgd.lr();
+    update.lr = {c.sgd.lr()};
     update.scale = clip_scale(norm, c.clip);
     pipeline.update(update);
     if (step != 0 && step + 1 != c.steps) continue;

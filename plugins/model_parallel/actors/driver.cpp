@@ -60,7 +60,7 @@ void Driver::spawn_local_actors(DriverOptions options) {
   optimizer.pipeline = {mailer.node(), pipeline_actor};
   optimizer.stages = pipeline.stages;
   optimizer.parameters = plan_.parameters;
-  optimizer.lr = options.lr;
+  optimizer.learning_rates = std::move(options.learning_rates);
   optimizer.clip_grad_norm = options.clip_grad_norm;
   optimizer.wait_for_driver = options.wait_for_driver;
 

@@ -4,11 +4,13 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <caf/actor.hpp>
 
 #include "actors/data_actor.hpp"
 #include "actors/pipeline_client.hpp"
+#include "core/learning_rate.hpp"
 #include "core/plan.hpp"
 #include "troupe/result.hpp"
 #include "troupe/session.hpp"
@@ -17,7 +19,7 @@ namespace troupe::mp {
 
 struct DriverOptions {
   v1::Schedule schedule = v1::SCHEDULE_ONE_F_ONE_B;
-  double lr = 0;
+  std::vector<LearningRate> learning_rates;  ///< by group of parameters; none: no training
   double clip_grad_norm = 0;
   bool wait_for_driver = false;  ///< steps are decided by PipelineClient::apply_step
   std::map<v1::Key::Kind, FeedConfig> feeds;

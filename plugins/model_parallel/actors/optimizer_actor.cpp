@@ -96,7 +96,7 @@ struct OptimizerState {
   void decide() {
     if (!reports->finite()) return fail(not_finite());
     decision.emplace();
-    decision->set_lr(config.lr);
+    for (const auto& rate : config.learning_rates) decision->add_lr(rate.at(key.step()));
     decision->set_scale(clip_factor(reports->norm(), config.clip_grad_norm));
     decision->set_accumulate(driver_decision && driver_decision->accumulate);
     v1::Message message;
@@ -127,7 +127,7 @@ struct OptimizerState {
     *message.mutable_key() = key;
     auto* finished = message.mutable_step_finished();
     finished->set_skipped(decision->skip());
-    finished->set_lr(decision->lr());
+    finished->set_lr(decision->lr(0));
     finished->set_grad_norm_bits(bits_of(reports->norm()));
     for (auto& times : reports->times()) *finished->add_times() = std::move(times);
     reports.reset();

@@ -7,6 +7,7 @@
 #include <caf/actor.hpp>
 #include <caf/fwd.hpp>
 
+#include "core/learning_rate.hpp"
 #include "troupe/address.hpp"
 #include "troupe/mailer.hpp"
 
@@ -18,7 +19,7 @@ struct OptimizerActorConfig {
   std::vector<ActorAddress> stages;
   /// Of all parameters, in the model's order: names the culprit in errors.
   std::vector<std::string> parameters;
-  double lr = 0;
+  std::vector<LearningRate> learning_rates;  ///< by group of parameters
   double clip_grad_norm = 0;  ///< 0: no clipping
   /// Decide only when DecideStep has come from the pipeline actor (a C++ driver's `step`).
   bool wait_for_driver = false;

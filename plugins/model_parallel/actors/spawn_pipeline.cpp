@@ -2,6 +2,7 @@
 
 #include "actors/driver.hpp"
 #include "core/model_catalog.hpp"
+#include "core/optimizer_config.hpp"
 #include "core/plan.hpp"
 #include "troupe/model_parallel/pipeline.hpp"
 
@@ -70,7 +71,9 @@ Result<std::unique_ptr<Pipeline>> spawn_pipeline(JobSession& session,
   TROUPE_ASSIGN(const Plan plan, plan_of(session, options));
   DriverOptions driver;
   driver.schedule = options.schedule;
-  driver.lr = options.optimizer.sgd().lr();
+  TROUPE_ASSIGN(driver.learning_rates,
+                learning_rates(options.optimizer, RunLength(),
+                               [](const std::string& path) { return "optimizer." + path; }));
   driver.clip_grad_norm = options.clip_grad_norm;
   driver.wait_for_driver = true;
   TROUPE_ASSIGN(auto started, Driver::start(session, plan, std::move(driver)));

@@ -159,8 +159,9 @@ void StageState::start_operation(const StageAction& action) {
     }
     case StageOperation::summarise: actor_.compute(caf::make_message(SummariseGradients{})); break;
     case StageOperation::update:
-      actor_.compute(
-          caf::make_message(RunUpdate{{decision_.skip(), decision_.lr(), decision_.scale()}}));
+      actor_.compute(caf::make_message(RunUpdate{{decision_.skip(),
+                                                  {decision_.lr().begin(), decision_.lr().end()},
+                                                  decision_.scale()}}));
       break;
     case StageOperation::state: start_state_request(); break;
   }

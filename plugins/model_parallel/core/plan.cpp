@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/layer_cut.hpp"
+#include "core/optimizer_config.hpp"
 #include "core/schedule.hpp"
 
 namespace troupe::mp {
@@ -128,8 +129,8 @@ Result<void> measure_stage(PlannedStage& stage) {
   stage.weight_bytes = stage.parameters * element + buffer_bytes;
   stage.training_bytes = stage.weight_bytes;
   if (config.train()) {
-    const bool momentum = config.optimizer_config().sgd().momentum() != 0 && !config.frozen();
-    stage.training_bytes += stage.parameters * element * (momentum ? 2 : 1);
+    const std::size_t kept = config.frozen() ? 0 : state_per_element(config.optimizer_config());
+    stage.training_bytes += stage.parameters * element * (1 + kept);
   }
   return {};
 }
@@ -246,6 +247,10 @@ Result<Plan> make_plan(const PlanRequest& request) {
     TROUPE_TRY(measure_stage(stage));
     plan.stages.push_back(std::move(stage));
   }
+  if (request.train && request.optimizer)
+    TROUPE_TRY(check_optimizer(*request.optimizer, plan.parameters, [&](const std::string& path) {
+      return locate("optimizer." + path);
+    }));
   connect_stages(plan);
   if (request.loss) {
     plan.loss_stage = static_cast<std::uint32_t>(plan.stages.size() - 1);

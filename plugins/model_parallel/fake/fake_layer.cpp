@@ -157,9 +157,9 @@ void FakeLayer::update(const StepUpdate& update, bool frozen) {
   for (auto& tensor : tensors_) {
     if (!tensor.gradient || update.skip || frozen) continue;
     const auto old = tensor.stored->load();
-    const auto seed =
-        Digest().add(digest_of(old)).add(*tensor.gradient).add(update.lr).add(update.scale).value();
-    tensor.stored = memory_.store(tensor_from_digest(seed, old.dtype, old.shape));
+    auto digest = Digest().add(digest_of(old)).add(*tensor.gradient).add(update.scale);
+    for (const double lr : update.lr) digest.add(lr);
+    tensor.stored = memory_.store(tensor_from_digest(digest.value(), old.dtype, old.shape));
   }
   clear_gradients();
 }

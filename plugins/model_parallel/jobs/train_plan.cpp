@@ -2,16 +2,10 @@
 
 #include <utility>
 
+#include "core/optimizer_config.hpp"
+
 namespace troupe::mp {
 namespace {
-
-Result<void> check_optimizer(const JobFile& file, const v1::Sgd& sgd) {
-  if (sgd.nesterov() && (sgd.momentum() == 0 || sgd.dampening() != 0))
-    return bad_input(file.locate("optimizer.sgd.nesterov"),
-                     "Nesterov momentum needs momentum and no dampening",
-                     "set momentum above 0 and leave dampening out");
-  return {};
-}
 
 FeedRequest feed_request(const JobFile& file, const v1::TrainJob& config) {
   FeedRequest request;
@@ -44,6 +38,17 @@ Result<FeedConfig> open_evaluation(const JobFile& file, const v1::TrainJob& conf
   return open_feed(file, request);
 }
 
+Result<std::vector<LearningRate>> plan_learning_rates(const JobFile& file,
+                                                      const v1::TrainJob& config,
+                                                      const FeedPlan& feed) {
+  RunLength run;
+  run.steps = feed.batches;
+  run.steps_per_epoch = (feed.samples + feed.batch_size - 1) / feed.batch_size;
+  return learning_rates(config.optimizer(), run, [&](const std::string& path) {
+    return file.locate("optimizer." + path);
+  });
+}
+
 Result<Plan> cut_model(const JobFile& file, const v1::TrainJob& config) {
   TROUPE_ASSIGN(PlanRequest request,
                 plan_request(file, config.model(), config.stages(), config.precision()));
@@ -57,7 +62,6 @@ Result<Plan> cut_model(const JobFile& file, const v1::TrainJob& config) {
 
 Result<TrainPlan> make_train_plan(const JobFile& file, const v1::TrainJob& config) {
   TROUPE_TRY(check_micro_batch_size(file, config.batch_size(), config.micro_batch_size()));
-  TROUPE_TRY(check_optimizer(file, config.optimizer().sgd()));
   TrainPlan train;
   TROUPE_ASSIGN(train.plan, cut_model(file, config));
   TROUPE_ASSIGN(train.training, open_training(file, config));
@@ -68,6 +72,7 @@ Result<TrainPlan> make_train_plan(const JobFile& file, const v1::TrainJob& confi
     TROUPE_ASSIGN(train.weights, read_weights(train.plan, config.init_from()));
   }
   train.steps = train.training.plan.batches;
+  TROUPE_ASSIGN(train.learning_rates, plan_learning_rates(file, config, train.training.plan));
   train.micro_batches =
       (config.batch_size() + config.micro_batch_size() - 1) / config.micro_batch_size();
   return train;

@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "actors/data_actor.hpp"
+#include "core/learning_rate.hpp"
 #include "core/plan.hpp"
 #include "jobs/job_setup.hpp"
 #include "troupe/model_parallel/v1/train_job.pb.h"
@@ -18,6 +20,7 @@ struct TrainPlan {
   std::optional<FeedConfig> evaluation;
   std::optional<TensorMap> weights;  ///< to start from
   std::uint64_t steps = 0;
+  std::vector<LearningRate> learning_rates;  ///< by group of parameters
   std::uint32_t micro_batches = 0;  ///< of a full batch
 };
 

@@ -50,7 +50,7 @@ class Training {
   Result<void> start() {
     DriverOptions options;
     options.schedule = config_.schedule();
-    options.lr = config_.optimizer().sgd().lr();
+    options.learning_rates = std::move(train_.learning_rates);
     options.clip_grad_norm = config_.clip_grad_norm();
     options.feeds[v1::Key::KIND_TRAIN] = std::move(train_.training);
     if (train_.evaluation) options.feeds[v1::Key::KIND_EVAL] = std::move(*train_.evaluation);

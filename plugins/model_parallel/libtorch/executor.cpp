@@ -64,8 +64,8 @@ Result<void> LibtorchExecutor::build(const v1::StageConfig& config) {
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
   at::globalContext().setBenchmarkCuDNN(false);
   TROUPE_ASSIGN(model_, StageModel::build(config, *registry_, device_, progress_));
-  if (config.train() && config.optimizer_config().has_sgd())
-    optimizer_.emplace(config.optimizer_config().sgd(), model_.parameters.size());
+  if (config.train())
+    optimizer_ = Optimizer::make(config.optimizer_config(), model_.parameters);
   return {};
 }
 

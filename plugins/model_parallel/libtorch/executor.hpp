@@ -2,14 +2,13 @@
 
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "libtorch/activations.hpp"
 #include "libtorch/layer.hpp"
-#include "libtorch/sgd.hpp"
+#include "libtorch/optimizers/optimizer.hpp"
 #include "libtorch/stage_model.hpp"
 #include "troupe/model_parallel/executor.hpp"
 
@@ -53,7 +52,7 @@ class LibtorchExecutor final : public StageExecutor {
   int threads_ = 0;  ///< 0: as LibTorch chooses
   at::ScalarType float_type_ = at::kFloat;
   StageModel model_;
-  std::optional<Sgd> optimizer_;
+  std::unique_ptr<Optimizer> optimizer_;  ///< null: the stage does not train
   std::map<std::pair<std::uint64_t, std::uint32_t>, Activations> live_;  ///< by step, micro-batch
 };
 

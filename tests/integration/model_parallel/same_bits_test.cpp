@@ -78,7 +78,7 @@ TrainingOutcome run(const First& cut, std::size_t nodes, v1::Schedule schedule,
   troupe::testing::LocalSession session(job, {{stage_factory, spawn_libtorch_stage}}, simulation);
   DriverOptions options;
   options.schedule = schedule;
-  options.lr = config.optimizer().sgd().lr();
+  options.learning_rates = std::move(training.learning_rates);
   options.clip_grad_norm = config.clip_grad_norm();
   options.feeds[v1::Key::KIND_TRAIN] = std::move(training.training);
   const auto driver = value_of(Driver::start(session, training.plan, std::move(options)));

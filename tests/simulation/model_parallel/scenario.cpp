@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "actors/stage_actor.hpp"
+#include "core/optimizer_config.hpp"
 #include "core/random.hpp"
 
 namespace troupe::mp::test {
@@ -106,7 +107,10 @@ Running::Running(const Scenario& scenario) {
       troupe::testing::LocalSession::Factories{{stage_factory, spawn_stage}}, scenario.simulation);
   DriverOptions options;
   options.schedule = scenario.schedule;
-  options.lr = 0.1;
+  v1::Optimizer optimizer;
+  optimizer.mutable_sgd()->set_lr(0.1);
+  options.learning_rates =
+      value_of(learning_rates(optimizer, RunLength(), [](const std::string& path) { return path; }));
   options.clip_grad_norm = scenario.clip_grad_norm;
   options.feeds[v1::Key::KIND_TRAIN] =
       feed(scenario.batch_size, scenario.micro_batch_size, scenario.steps);

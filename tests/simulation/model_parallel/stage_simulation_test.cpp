@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(a_training_step_from_values_to_commit) {
   BOOST_TEST(reports[0].step_report().squared_norm_bits_size() == 1);
 
   auto decision = stage.message(train, 1, 0);
-  decision.mutable_step_decision()->set_lr(0.1);
+  decision.mutable_step_decision()->add_lr(0.1);
   decision.mutable_step_decision()->set_scale(1);
   stage.deliver({"driver", "optimizer"}, decision.SerializeAsString());
   for (const char* name : {"optimizer", "pipeline"}) {

@@ -96,7 +96,7 @@ std::vector<NamedTensor> trained(const Plan& plan, const LocalPipeline::Fields& 
       pipeline.forward(part, rows);
       pipeline.backward(part);
     }
-    pipeline.update({false, 0.1, 1});
+    pipeline.update({false, {0.1}, 1});
   }
   return pipeline.export_state();
 }
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(a_backward_without_any_gradient_is_accepted) {
   BOOST_TEST(norms[0] == 0);
   BOOST_TEST(norms[1] == 0);
   BOOST_TEST(norms[2] > 0);
-  pipeline.update({false, 0.1, 1});
+  pipeline.update({false, {0.1}, 1});
 }
 
 BOOST_AUTO_TEST_CASE(gradients_of_several_readers_are_added) {
@@ -265,7 +265,7 @@ BOOST_AUTO_TEST_CASE(a_frozen_stage_passes_gradients_and_keeps_its_weights) {
   const auto norms = pipeline.squared_norms();
   BOOST_TEST(norms[0] > 0);
   BOOST_TEST(norms[2] == 0);
-  pipeline.update({false, 0.1, 1});
+  pipeline.update({false, {0.1}, 1});
   const auto after = pipeline.export_state();
   for (std::size_t i = 0; i < before.size(); ++i) {
     const bool in_frozen = before[i].name.rfind("middle", 0) == 0;
@@ -281,7 +281,7 @@ BOOST_AUTO_TEST_CASE(a_skipped_step_changes_nothing_and_clears_the_gradients) {
   const auto part = one_micro_batch(2);
   pipeline.forward(part, fields({2, 4}, {2, 2}));
   pipeline.backward(part);
-  pipeline.update({true, 0.1, 1});
+  pipeline.update({true, {0.1}, 1});
   check_same_bits(before, pipeline.export_state());
   for (const double norm : pipeline.squared_norms()) BOOST_TEST(norm == 0);
 }
@@ -317,7 +317,7 @@ BOOST_AUTO_TEST_CASE(exported_state_does_not_change_with_the_next_step) {
   const auto part = one_micro_batch(2);
   pipeline.forward(part, fields({2, 4}, {2, 2}));
   pipeline.backward(part);
-  pipeline.update({false, 0.1, 1});
+  pipeline.update({false, {0.1}, 1});
   BOOST_TEST(std::memcmp(copy.data(), kept[0].tensor.data.data(), copy.size()) == 0);
   BOOST_TEST(!same_bits(kept[0].tensor, pipeline.export_state()[0].tensor));
 }

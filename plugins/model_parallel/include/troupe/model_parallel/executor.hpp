@@ -67,7 +67,7 @@ struct GradientSummary {
 
 struct StepUpdate {
   bool skip = false;
-  double lr = 0;
+  std::vector<double> lr;  ///< by group of parameters (core/optimizer_config.hpp)
   double scale = 1;  ///< factor on every gradient before the optimizer sees it
 };
 
