@@ -86,8 +86,9 @@ double LearningRate::at(std::uint64_t step) const {
                               static_cast<double>(time / schedule_.step().every()));
     case v1::LearningRateSchedule::kMultiStep: {
       const auto& decay = schedule_.multi_step();
-      const auto reached = std::count_if(decay.milestones().begin(), decay.milestones().end(),
-                                         [&](std::uint64_t milestone) { return milestone <= time; });
+      const auto reached =
+          std::count_if(decay.milestones().begin(), decay.milestones().end(),
+                        [&](std::uint64_t milestone) { return milestone <= time; });
       return full_ * std::pow(gamma_of(decay), static_cast<double>(reached));
     }
     case v1::LearningRateSchedule::kCosine: {
@@ -105,9 +106,8 @@ double LearningRate::warming_up(double time) const {
   const auto& warmup = schedule_.warmup();
   const double start = warmup.has_start_factor() ? warmup.start_factor() : 1.0 / 3;
   // The schedule begins with the rate that the warm-up leads to.
-  const double target = schedule_.has_one_cycle()
-                            ? full_ / schedule_.one_cycle().initial_divisor()
-                            : full_;
+  const double target =
+      schedule_.has_one_cycle() ? full_ / schedule_.one_cycle().initial_divisor() : full_;
   return target * along_line(start, 1, time / static_cast<double>(warmup.length()));
 }
 

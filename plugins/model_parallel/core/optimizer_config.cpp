@@ -48,9 +48,9 @@ Result<void> check_patterns(const v1::Optimizer& optimizer,
   for (int g = 0; g < optimizer.groups_size(); ++g) {
     const auto& names = optimizer.groups(g).names();
     for (int n = 0; n < names.size(); ++n) {
-      const bool matches =
-          std::any_of(parameters.begin(), parameters.end(),
-                      [&](const auto& name) { return matches_pattern(names[n], name); });
+      const bool matches = std::any_of(parameters.begin(), parameters.end(), [&](const auto& name) {
+        return matches_pattern(names[n], name);
+      });
       if (!matches)
         return bad_input(
             locate("groups[" + std::to_string(g) + "].names[" + std::to_string(n) + "]"),
@@ -136,9 +136,8 @@ Result<std::vector<LearningRate>> learning_rates(
   const auto in_schedule = [&](const std::string& path) { return locate("schedule." + path); };
   std::vector<LearningRate> rates;
   for (std::size_t group = 0; group <= static_cast<std::size_t>(optimizer.groups_size()); ++group) {
-    TROUPE_ASSIGN(LearningRate rate,
-                  LearningRate::make(learning_rate_of(optimizer, group), optimizer.schedule(), run,
-                                     in_schedule));
+    TROUPE_ASSIGN(LearningRate rate, LearningRate::make(learning_rate_of(optimizer, group),
+                                                        optimizer.schedule(), run, in_schedule));
     rates.push_back(std::move(rate));
   }
   return rates;

@@ -24,8 +24,7 @@ void Lamb::update(std::size_t index, const at::Tensor& parameter, const at::Tens
   const auto steps = static_cast<double>(++m.steps);
   m.mean.mul_(beta1_).add_(gradient, 1 - beta1_);
   m.square.mul_(beta2_).addcmul_(gradient, gradient, 1 - beta2_);
-  const at::Tensor denominator =
-      m.square.div(1 - std::pow(beta2_, steps)).sqrt_().add_(epsilon_);
+  const at::Tensor denominator = m.square.div(1 - std::pow(beta2_, steps)).sqrt_().add_(epsilon_);
   const at::Tensor step = m.mean.div(1 - std::pow(beta1_, steps)).div_(denominator);
   if (rates.weight_decay != 0) step.add_(parameter, rates.weight_decay);
   const double parameter_norm = std::sqrt(squared_norm(parameter).value);
