@@ -21,8 +21,8 @@ constexpr std::chrono::seconds timeout{3};
 Result<Status> fetch_status(const std::string& address) {
   Application application;
   caf::scoped_actor self(application.system());
-  TROUPE_ASSIGN(auto node, call_node(*self.ptr(), application.network(), "", address,
-                                     make_hello("", ""), nullptr, timeout));
+  TROUPE_ASSIGN(auto node, call_node(*self.ptr(), application.network(), {"", address, ""},
+                                     make_tool_hello(), nullptr, timeout));
   runtime::v1::Request request;
   request.mutable_get_status();
   Result<runtime::v1::Response> response = cluster_error(address, "no answer");
