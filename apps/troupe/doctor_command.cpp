@@ -4,13 +4,13 @@
 
 #include <fmt/format.h>
 
-#include "actor/call_node.hpp"
+#include "actor/version.hpp"
 #include "app/machine.hpp"
 #include "app/paths.hpp"
-#include "app/version.hpp"
 #include "blas_probe.hpp"
 #include "common.hpp"
 #include "config/loader.hpp"
+#include "core/host_port.hpp"
 
 namespace troupe::cli {
 namespace {

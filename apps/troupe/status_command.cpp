@@ -21,8 +21,8 @@ constexpr std::chrono::seconds timeout{3};
 Result<Status> fetch_status(const std::string& address) {
   Application application;
   caf::scoped_actor self(application.system());
-  TROUPE_ASSIGN(auto node, call_node(*self.ptr(), application.network(), "", address,
-                                     make_hello("", ""), nullptr, timeout));
+  TROUPE_ASSIGN(auto node, call_node(*self.ptr(), application.network(), {"", address, ""},
+                                     make_tool_hello(), nullptr, timeout));
   runtime::v1::Request request;
   request.mutable_get_status();
   Result<runtime::v1::Response> response = cluster_error(address, "no answer");
@@ -56,6 +56,9 @@ void print(const Status& status) {
                 static_cast<unsigned long long>(link.messages()), bytes(link.bytes()).c_str(),
                 bytes(link.bytes_in_flight()).c_str(), bytes(link.peak_bytes_in_flight()).c_str(),
                 bytes(link.peak_admission_bytes()).c_str());
+  if (status.refused_frames() != 0)
+    std::printf("refused %llu frames of strangers or other runs\n",
+                static_cast<unsigned long long>(status.refused_frames()));
   if (status.workers().empty() && status.hosted().empty()) std::printf("idle\n");
 }
 

@@ -1,6 +1,6 @@
 #include <cstdio>
 
-#include "app/version.hpp"
+#include "actor/version.hpp"
 #include "common.hpp"
 #include "troupe/plugin.hpp"
 

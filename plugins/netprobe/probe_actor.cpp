@@ -12,8 +12,10 @@
 #include <caf/stateful_actor.hpp>
 
 #include "netprobe/core/link_measurement.hpp"
+#include "troupe/guard.hpp"
 #include "troupe/messages.hpp"
 #include "troupe/netprobe/v1/netprobe.pb.h"
+#include "troupe/strict_parse.hpp"
 
 namespace troupe::netprobe {
 
@@ -38,13 +40,13 @@ class ProbeState {
 
   /// False if the header is no message of this plugin.
   bool receive(const Delivery& delivery) {
-    v1::Message message;
-    if (!message.ParseFromString(delivery.header)) return false;
-    switch (message.body_case()) {
-      case v1::Message::kMeasure: begin(message.measure(), delivery.from); return true;
-      case v1::Message::kPing: answer(message.ping().number(), delivery); return true;
+    const auto message = parse_strictly<v1::Message>(delivery.header);
+    if (!message) return false;
+    switch (message->body_case()) {
+      case v1::Message::kMeasure: begin(message->measure(), delivery.from); return true;
+      case v1::Message::kPing: answer(message->ping().number(), delivery); return true;
       case v1::Message::kPong:
-        if (measurement_ && measurement_->answered(message.pong().number(), steady_now()))
+        if (measurement_ && measurement_->answered(message->pong().number(), steady_now()))
           proceed();
         return true;
       default: return false;
@@ -104,6 +106,7 @@ class ProbeState {
 };
 
 caf::behavior probe(caf::stateful_actor<ProbeState>* self, const Mailer& mailer) {
+  guard(*self);
   self->state.start(mailer);
   return {[self](const Delivery& delivery) {
     if (!self->state.receive(delivery)) self->quit(caf::sec::invalid_argument);

@@ -14,6 +14,7 @@
 #include "troupe/messages.hpp"
 #include "troupe/netprobe/v1/netprobe.pb.h"
 #include "troupe/session.hpp"
+#include "troupe/strict_parse.hpp"
 
 namespace troupe::netprobe {
 
@@ -81,9 +82,9 @@ class Probing {
     std::optional<Result<runtime::v1::LinkProfile::Link>> outcome;
     self_->receive(
         [&](const Delivery& delivery) {
-          v1::Message message;
-          if (message.ParseFromString(delivery.header) && message.has_report())
-            outcome = message.report();
+          const auto message = parse_strictly<v1::Message>(delivery.header);
+          if (message && message->has_report())
+            outcome = message->report();
           else
             outcome = internal_error(to_string(delivery.from), "an unexpected message");
         },

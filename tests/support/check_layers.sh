@@ -33,4 +33,17 @@ forbid "a plugin includes runtime internals" \
 forbid "a header includes all of CAF, Boost.Test or LibTorch" \
   '#include *[<"](caf/all\.hpp|torch/torch\.h|torch/nn|boost/test/included)' runtime plugins apps tests
 
+# The folders of the runtime: each includes itself and what its row in docs/architecture.md names.
+folders='core config plugin transport actor app'
+for folder in $folders; do
+  allowed=$(grep -F "| \`runtime/src/$folder\` |" docs/architecture.md | cut -d '|' -f 4)
+  forbidden=
+  for other in $folders; do
+    if [ "$other" = "$folder" ] || printf '%s' "$allowed" | grep -qw "$other"; then continue; fi
+    forbidden="$forbidden|$other"
+  done
+  forbid "runtime/src/$folder may not use this, says docs/architecture.md" \
+    "#include *\"(${forbidden#|})/" "runtime/src/$folder"
+done
+
 exit $status

@@ -15,8 +15,8 @@
 #include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
 
-#include "actor/wire.hpp"
 #include "transport/endpoint.hpp"
+#include "transport/wire.hpp"
 
 namespace troupe::testing {
 

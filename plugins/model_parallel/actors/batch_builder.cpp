@@ -7,6 +7,7 @@
 #include <caf/event_based_actor.hpp>
 
 #include "actors/driver_messages.hpp"
+#include "troupe/guard.hpp"
 
 namespace troupe::mp {
 namespace {
@@ -20,6 +21,7 @@ Result<Batch> build(DataSource& source, const BuildBatch& request) {
 }
 
 caf::behavior builder_behavior(caf::event_based_actor* self, std::shared_ptr<DataSource> source) {
+  guard(*self);
   return {
       [source](const BuildBatch& request) {
         BatchBuilt answer;

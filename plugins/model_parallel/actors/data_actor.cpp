@@ -12,6 +12,7 @@
 #include "actors/postbox.hpp"
 #include "core/batch_cut.hpp"
 #include "core/plan.hpp"
+#include "troupe/guard.hpp"
 
 // A run passes through here as: OpenRun (cut it, answer RunOpened), then AdmitMicroBatch for each
 // micro-batch in order. A micro-batch leaves once it is admitted and its batch is built; the batch
@@ -206,6 +207,7 @@ struct DataState {
 };
 
 caf::behavior data_behavior(caf::stateful_actor<DataState>* self, DataActorConfig config) {
+  guard(*self);
   self->state.start(std::move(config));
   return {
       [self](const OpenRun& request) { self->state.open(request); },

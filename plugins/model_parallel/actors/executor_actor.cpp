@@ -12,6 +12,7 @@
 
 #include "actors/messages.hpp"
 #include "core/host_sum.hpp"
+#include "troupe/guard.hpp"
 
 namespace troupe::mp {
 namespace {
@@ -66,6 +67,7 @@ void run(ExecutorSelf* self, std::function<void()> operation) {
 
 caf::behavior executor_behavior(ExecutorSelf* self, std::shared_ptr<StageExecutor> executor,
                                 ExecutionPolicy policy, double slow_down_seconds) {
+  guard(*self);
   self->state.executor = std::move(executor);
   self->state.policy = policy;
   self->state.slow_down = std::chrono::duration_cast<std::chrono::nanoseconds>(

@@ -13,6 +13,7 @@
 #include "core/bits.hpp"
 #include "core/gradient_norm.hpp"
 #include "core/plan.hpp"
+#include "troupe/guard.hpp"
 #include "troupe/messages.hpp"
 
 // A step, from / to / condition / action:
@@ -140,6 +141,7 @@ struct OptimizerState {
 
 caf::behavior optimizer_behavior(caf::stateful_actor<OptimizerState>* self,
                                  OptimizerActorConfig config) {
+  guard(*self);
   self->state.start(std::move(config));
   return {
       [self](const Delivery& delivery) { self->state.receive(delivery); },

@@ -20,6 +20,7 @@
 #include "core/schedule.hpp"
 #include "core/stage_machine.hpp"
 #include "core/stage_totals.hpp"
+#include "troupe/guard.hpp"
 #include "troupe/messages.hpp"
 
 // One command at a time; each is a short sequence of activities:
@@ -545,6 +546,7 @@ struct PipelineState {
 
 caf::behavior pipeline_behavior(caf::stateful_actor<PipelineState>* self,
                                 PipelineActorConfig config) {
+  guard(*self);
   auto& state = self->state;
   state.start(std::move(config));
   return {

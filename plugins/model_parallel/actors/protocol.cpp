@@ -1,45 +1,16 @@
 #include "actors/protocol.hpp"
 
-#include <vector>
-
-#include <google/protobuf/descriptor.h>
-#include <google/protobuf/message.h>
-#include <google/protobuf/unknown_field_set.h>
-
 #include "core/stage_machine.hpp"
+#include "troupe/strict_parse.hpp"
 
 namespace troupe::mp {
-namespace {
-
-bool has_unknown_fields(const google::protobuf::Message& message) {
-  const auto* reflection = message.GetReflection();
-  if (!reflection->GetUnknownFields(message).empty()) return true;
-  std::vector<const google::protobuf::FieldDescriptor*> fields;
-  reflection->ListFields(message, &fields);
-  for (const auto* field : fields) {
-    if (field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) continue;
-    if (!field->is_repeated()) {
-      if (has_unknown_fields(reflection->GetMessage(message, field))) return true;
-      continue;
-    }
-    for (int i = 0; i < reflection->FieldSize(message, field); ++i)
-      if (has_unknown_fields(reflection->GetRepeatedMessage(message, field, i))) return true;
-  }
-  return false;
-}
-
-}  // namespace
 
 Result<v1::Message> parse_message(const Delivery& delivery) {
   const auto where = "message from " + to_string(delivery.from);
-  v1::Message message;
-  if (!message.ParseFromString(delivery.header))
-    return internal_error(
-        where, "malformed header of " + std::to_string(delivery.header.size()) + " bytes");
-  if (has_unknown_fields(message))
-    return internal_error(where, "header with unknown fields",
-                          "run the same version of troupe on every node");
-  if (message.body_case() == v1::Message::BODY_NOT_SET)
+  auto message = parse_strictly<v1::Message>(delivery.header);
+  if (!message)
+    return internal_error(where, "malformed header: " + message.error().what, message.error().hint);
+  if (message->body_case() == v1::Message::BODY_NOT_SET)
     return internal_error(where, "header without a body");
   return message;
 }

@@ -12,6 +12,7 @@
 
 #include "actors/executor_actor.hpp"
 #include "actors/stage_state.hpp"
+#include "troupe/guard.hpp"
 #include "troupe/messages.hpp"
 
 namespace troupe::mp {
@@ -40,6 +41,7 @@ caf::behavior stage_behavior(StageSelf* self, const v1::StageConfig& config, con
       config,
       {postbox, [self, compute](caf::message message) { self->send(compute, std::move(message)); },
        [self] { return self->clock().now(); }});
+  guard(*self);
   self->set_exception_handler([self](std::exception_ptr& exception) -> caf::error {
     try {
       std::rethrow_exception(exception);

@@ -11,7 +11,7 @@
 #include "troupe/result.hpp"
 
 /// The runtime's CAF messages that plugins see. All of them are local: what crosses the network
-/// is declared in runtime/src/actor/wire.hpp and nowhere else.
+/// is declared in runtime/src/transport/wire.hpp and nowhere else.
 
 namespace troupe {
 

@@ -1,79 +1,75 @@
 #include "actor/call_node.hpp"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
-#include <cstdlib>
+#include <utility>
 
-#include <fmt/format.h>
 #include <caf/actor_cast.hpp>
 #include <caf/actor_system.hpp>
 
 #include "actor/control_codec.hpp"
+#include "core/host_port.hpp"
 
 namespace troupe {
+namespace {
 
-Result<HostPort> parse_address(const std::string& address) {
-  const auto colon = address.rfind(':');
-  const auto malformed = [&] {
-    return bad_input(address.empty() ? "address" : address, "not an address",
-                     "write HOST:PORT, for example 192.0.2.7:7856");
-  };
-  if (colon == std::string::npos || colon == 0) return malformed();
-  const std::string digits = address.substr(colon + 1);
-  if (digits.empty() || digits.size() > 5 ||
-      !std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; }))
-    return malformed();
-  const unsigned long port = std::strtoul(digits.c_str(), nullptr, 10);
-  if (port == 0 || port > 65535) return malformed();
-  std::string host = address.substr(0, colon);
-  if (host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
-  if (host.empty()) return malformed();
-  return HostPort{host, static_cast<std::uint16_t>(port)};
+using Clock = std::chrono::steady_clock;
+
+/// Time for the answer, however long connecting took.
+constexpr std::chrono::milliseconds least_answer_time{500};
+
+}  // namespace
+
+std::string to_string(const Callee& callee) {
+  return callee.who.empty() ? callee.address : callee.who + " at " + callee.address;
 }
 
-bool is_loopback(const std::string& host) {
-  in_addr address{};
-  // By the number, so that a host name that only looks like one does not pass.
-  if (inet_pton(AF_INET, host.c_str(), &address) == 1) return (ntohl(address.s_addr) >> 24) == 127;
-  return host == "localhost" || host == "::1";
-}
-
-Result<CalledNode> call_node(caf::blocking_actor& self, BaspNetwork& network,
-                             const std::string& node, const std::string& address,
-                             const runtime::v1::Hello& hello, const caf::actor& endpoint,
-                             std::chrono::milliseconds timeout) {
-  const auto deadline = std::chrono::steady_clock::now() + timeout;
-  TROUPE_ASSIGN(const HostPort target, parse_address(address));
+Result<caf::actor> connect_to(BaspNetwork& network, const Callee& callee,
+                              std::chrono::milliseconds timeout) {
+  TROUPE_ASSIGN(const HostPort target, parse_address(callee.address));
   auto connected = network.connect(target.host, target.port, timeout);
   if (!connected) {
     Error error = std::move(connected).error();
-    if (error.where.find(address) == std::string::npos) error.where = address;
-    if (!node.empty()) error.where = node + " at " + error.where;
+    error.where = to_string(callee);
     return error;
   }
-  CalledNode called;
-  called.control = *connected;
-  const std::string who = node.empty() ? address : node + " at " + address;
-  runtime::v1::Request request;
-  *request.mutable_hello() = hello;
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-      deadline - std::chrono::steady_clock::now());
-  Result<runtime::v1::Response> response = cluster_error(who, "no answer");
-  self.request(called.control, std::max(left, std::chrono::milliseconds(500)), encode(request),
+  return connected;
+}
+
+Result<CalledNode> check_answer(const Callee& callee, const caf::actor& control,
+                                const runtime::v1::Response& answer,
+                                const caf::strong_actor_ptr& endpoint) {
+  const std::string where = to_string(callee);
+  if (!answer.has_hello()) return cluster_error(where, "wrong answer to hello");
+  TROUPE_TRY(check_peer(where, answer.hello()));
+  if (callee.node.empty()) return CalledNode{control, nullptr, answer.hello()};
+  if (answer.hello().name() != callee.node)
+    return cluster_error(
+        where,
+        "node " + answer.hello().name() + " answered where node " + callee.node + " was expected",
+        "check that no two processes are reached by one address");
+  if (!endpoint) return cluster_error(where, "answered hello without an endpoint");
+  return CalledNode{control, caf::actor_cast<caf::actor>(endpoint), answer.hello()};
+}
+
+Result<CalledNode> call_node(caf::blocking_actor& self, BaspNetwork& network, const Callee& callee,
+                             const runtime::v1::Request& hello, const caf::actor& endpoint,
+                             std::chrono::milliseconds timeout) {
+  const auto deadline = Clock::now() + timeout;
+  TROUPE_ASSIGN(const caf::actor control, connect_to(network, callee, timeout));
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
+  Result<CalledNode> called = CalledNode{};
+  self.request(control, std::max(left, least_answer_time), encode(hello),
                caf::actor_cast<caf::strong_actor_ptr>(endpoint))
       .receive(
           [&](const ControlBytes& bytes, const caf::strong_actor_ptr& peer) {
-            response = decode_response(bytes);
-            called.endpoint = peer;
+            auto answer = decode_response(bytes);
+            called = answer ? check_answer(callee, control, *answer, peer)
+                            : Result<CalledNode>(std::move(answer).error());
           },
           [&](const caf::error& error) {
-            response = cluster_error(who, "no answer to hello: " + self.system().render(error));
+            called = cluster_error(to_string(callee),
+                                   "no answer to hello: " + self.system().render(error));
           });
-  if (!response) return std::move(response).error();
-  if (!response->has_hello()) return cluster_error(who, "wrong answer to hello");
-  TROUPE_TRY(check_peer(who, response->hello()));
-  called.info = response->hello();
   return called;
 }
 

@@ -13,29 +13,40 @@
 
 namespace troupe {
 
+/// Whom a process calls.
+struct Callee {
+  std::string who;      ///< for errors, "node b"; empty: its address says enough
+  std::string address;  ///< `HOST:PORT`
+  /// The node of the job that is expected there, with an endpoint. Empty: any process of Troupe
+  /// will do (launchers have names of their own).
+  std::string node;
+};
+
+/// `node b at 192.0.2.7:7856`.
+TROUPE_API std::string to_string(const Callee& callee);
+
 /// A node actor of another process, after hello.
 struct CalledNode {
   caf::actor control;
-  caf::strong_actor_ptr endpoint;  ///< null for a launcher
+  caf::actor endpoint;  ///< null unless a node was expected
   runtime::v1::NodeInfo info;
 };
 
-struct HostPort {
-  std::string host;
-  std::uint16_t port = 0;
-};
+/// The actor that is published at the callee's address. Blocks. Errors (cluster) name the callee.
+TROUPE_API Result<caf::actor> connect_to(BaspNetwork& network, const Callee& callee,
+                                         std::chrono::milliseconds timeout);
 
-/// `HOST:PORT`, `[IPv6]:PORT`. Errors (bad_input).
-TROUPE_API Result<HostPort> parse_address(const std::string& address);
+/// What an answer to hello is worth: it must come from the same build, and from the node that was
+/// called. Errors (cluster) name the callee.
+TROUPE_API Result<CalledNode> check_answer(const Callee& callee, const caf::actor& control,
+                                           const runtime::v1::Response& answer,
+                                           const caf::strong_actor_ptr& endpoint);
 
-/// Whether a host names this machine only: "localhost", 127.0.0.0/8, ::1.
-TROUPE_API bool is_loopback(const std::string& host);
-
-/// Connects and says hello on behalf of the blocking actor `self`. `endpoint` is the caller's own;
-/// null for tools. Errors (cluster) name the node and its address.
+/// `connect_to`, a hello on behalf of the blocking actor `self`, and `check_answer`. `endpoint` is
+/// the caller's own; null for tools.
 TROUPE_API Result<CalledNode> call_node(caf::blocking_actor& self, BaspNetwork& network,
-                                        const std::string& node, const std::string& address,
-                                        const runtime::v1::Hello& hello, const caf::actor& endpoint,
+                                        const Callee& callee, const runtime::v1::Request& hello,
+                                        const caf::actor& endpoint,
                                         std::chrono::milliseconds timeout);
 
 }  // namespace troupe

@@ -1,26 +1,25 @@
 #include "actor/control_codec.hpp"
 
-#include <unistd.h>
+#include <utility>
 
 #include <fmt/format.h>
-#include <google/protobuf/unknown_field_set.h>
 
-#include "app/machine.hpp"
-#include "app/version.hpp"
+#include "actor/version.hpp"
 #include "troupe/plugin.hpp"
+#include "troupe/strict_parse.hpp"
 
 namespace troupe {
 namespace {
 
 template <class Message>
 Result<Message> decode(const ControlBytes& control) {
-  Message message;
-  if (!message.ParseFromString(control.bytes))
-    return cluster_error("control message", "not a " + Message::descriptor()->full_name());
-  if (has_unknown_fields(message))
-    return cluster_error("control message", "holds fields this version does not know",
-                         "install the same version of Troupe on every machine");
-  if (message.kind_case() == Message::KIND_NOT_SET)
+  auto message = parse_strictly<Message>(control.bytes);
+  if (!message) {
+    Error error = std::move(message).error();
+    error.where = "control message";
+    return error;
+  }
+  if (message->kind_case() == Message::KIND_NOT_SET)
     return cluster_error("control message", "empty " + Message::descriptor()->full_name());
   return message;
 }
@@ -85,45 +84,20 @@ ControlBytes encode_done() {
   return encode(response);
 }
 
-bool has_unknown_fields(const google::protobuf::Message& message) {
-  const auto* reflection = message.GetReflection();
-  if (!reflection->GetUnknownFields(message).empty()) return true;
-  std::vector<const google::protobuf::FieldDescriptor*> fields;
-  reflection->ListFields(message, &fields);
-  for (const auto* field : fields) {
-    if (field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) continue;
-    if (!field->is_repeated()) {
-      if (has_unknown_fields(reflection->GetMessage(message, field))) return true;
-      continue;
-    }
-    for (int i = 0; i < reflection->FieldSize(message, field); ++i)
-      if (has_unknown_fields(reflection->GetRepeatedMessage(message, field, i))) return true;
-  }
-  return false;
-}
-
-runtime::v1::NodeInfo describe_this_process(const std::string& name) {
-  runtime::v1::NodeInfo info;
-  info.set_name(name);
-  info.set_version(version());
-  info.set_plugin_abi(plugin_abi_version);
-  info.set_descriptor_hash(descriptor_hash());
-  info.set_pid(getpid());
-  char host_name[256] = {};
-  gethostname(host_name, sizeof host_name - 1);
-  info.set_host_name(host_name);
-  *info.mutable_fingerprint() = numeric_fingerprint(read_machine(), current_environment());
-  return info;
-}
-
-runtime::v1::Hello make_hello(const std::string& node, const std::string& job) {
-  runtime::v1::Hello hello;
-  hello.set_node(node);
-  hello.set_job(job);
+runtime::v1::Request make_tool_hello() {
+  runtime::v1::Request request;
+  runtime::v1::Hello& hello = *request.mutable_hello();
   hello.set_version(version());
   hello.set_plugin_abi(plugin_abi_version);
   hello.set_descriptor_hash(descriptor_hash());
-  return hello;
+  return request;
+}
+
+runtime::v1::Request make_hello(const std::string& node, const RunKey& run_key) {
+  runtime::v1::Request request = make_tool_hello();
+  request.mutable_hello()->set_node(node);
+  request.set_run_key(run_key.bytes());
+  return request;
 }
 
 Result<void> check_peer(const std::string& who, const runtime::v1::Hello& peer) {

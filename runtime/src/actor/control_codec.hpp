@@ -2,7 +2,8 @@
 
 #include <google/protobuf/message.h>
 
-#include "actor/wire.hpp"
+#include "core/run_key.hpp"
+#include "transport/wire.hpp"
 #include "troupe/result.hpp"
 #include "troupe/runtime/v1/control.pb.h"
 
@@ -27,14 +28,10 @@ TROUPE_API Error to_error(const runtime::v1::Failure& failure);
 TROUPE_API ControlBytes encode_failure(const Error& error);
 TROUPE_API ControlBytes encode_done();
 
-/// Whether this message, or one inside it, holds fields that its descriptor does not know.
-TROUPE_API bool has_unknown_fields(const google::protobuf::Message& message);
-
-/// What this process says of itself as node `name`.
-TROUPE_API runtime::v1::NodeInfo describe_this_process(const std::string& name);
-
-/// What this process says when it calls, as node `node` of `job` (both empty for a tool).
-TROUPE_API runtime::v1::Hello make_hello(const std::string& node, const std::string& job);
+/// The first request to another process, of a node of the run with this key.
+TROUPE_API runtime::v1::Request make_hello(const std::string& node, const RunKey& run_key);
+/// The same of a tool, which belongs to no run.
+TROUPE_API runtime::v1::Request make_tool_hello();
 
 /// Whether two processes can work together: same version, plugin ABI and descriptors. `who` is
 /// the other side. Errors (cluster) say what to install.

@@ -1,5 +1,6 @@
 #include "actor/node_actor.hpp"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -11,15 +12,20 @@
 #include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
 #include <caf/stateful_actor.hpp>
+#include <caf/typed_response_promise.hpp>
 
 #include "actor/call_node.hpp"
 #include "actor/control_codec.hpp"
-#include "app/machine.hpp"
-#include "app/version.hpp"
+#include "actor/published_actor.hpp"
+#include "actor/version.hpp"
+#include "core/resident_memory.hpp"
+#include "core/seconds.hpp"
 #include "transport/endpoint.hpp"
 #include "troupe/address.hpp"
+#include "troupe/guard.hpp"
 #include "troupe/log.hpp"
 #include "troupe/messages.hpp"
+#include "troupe/strict_parse.hpp"
 
 namespace troupe {
 namespace {
@@ -27,21 +33,25 @@ namespace {
 namespace v1 = runtime::v1;
 using Clock = std::chrono::steady_clock;
 using HelloAnswer = caf::result<ControlBytes, caf::strong_actor_ptr>;
+using HelloPromise = caf::typed_response_promise<ControlBytes, caf::strong_actor_ptr>;
 
-constexpr std::chrono::seconds peer_timeout{10};
 constexpr std::chrono::seconds local_timeout{5};
 
 /// Connects to the peers of one join request, one after the other, and answers it. An actor of its
 /// own, since connecting blocks.
 void join_peers(caf::blocking_actor* self, const NodeActorConfig& config, const v1::Join& join) {
+  const auto deadline =
+      Clock::now() + to_milliseconds(join.timeout_seconds(), std::chrono::milliseconds(0));
   auto connect_all = [&]() -> Result<void> {
     for (const v1::Join::Peer& peer : join.peers()) {
+      const auto left =
+          std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
       TROUPE_ASSIGN(
           auto called,
-          call_node(*self, *config.network, "node " + peer.name(), peer.address(),
-                    make_hello(config.info.name(), config.job), config.endpoint, peer_timeout));
-      caf::anon_send(config.endpoint,
-                     AttachPeer{peer.name(), caf::actor_cast<caf::actor>(called.endpoint)});
+          call_node(*self, *config.network, {"node " + peer.name(), peer.address(), peer.name()},
+                    make_hello(config.info.name(), config.run_key), config.endpoint,
+                    std::max(left, std::chrono::milliseconds(1))));
+      caf::anon_send(config.endpoint, AttachPeer{peer.name(), called.endpoint});
     }
     return {};
   };
@@ -68,13 +78,11 @@ struct NodeState {
 
   caf::behavior make_behavior() {
     self->set_down_handler([this](const caf::down_msg& down) { hosted_ended(down); });
-    self->set_exit_handler([this](const caf::exit_msg& exit) { stop(exit.reason); });
+    guard(*self);
     self->send(config.endpoint, Subscribe{caf::actor_cast<caf::actor>(self)});
     return {
-        [this](const ControlBytes& bytes, const caf::strong_actor_ptr& peer) -> HelloAnswer {
-          auto answer = greet(bytes, peer);
-          if (!answer) return {encode_failure(answer.error()), caf::strong_actor_ptr{}};
-          return {encode(*answer), caf::actor_cast<caf::strong_actor_ptr>(config.endpoint)};
+        [this](const ControlBytes& bytes, const caf::strong_actor_ptr& peer) {
+          return greet(bytes, peer);
         },
         [this](const ControlBytes& bytes) -> caf::result<ControlBytes> {
           auto request = decode_request(bytes);
@@ -83,42 +91,90 @@ struct NodeState {
         },
         [this](const NodeDown& down) { peer_lost(down); },
         [this](const RuntimeFailure& failure) { report(failure.error); },
+        [this](EndActor) { stop(); },
     };
   }
 
   std::string where() const { return "node " + config.info.name(); }
 
-  Result<v1::Response> greet(const ControlBytes& bytes, const caf::strong_actor_ptr& peer) {
-    TROUPE_ASSIGN(auto request, decode_request(bytes));
+  HelloAnswer greet(const ControlBytes& bytes, const caf::strong_actor_ptr& peer) {
+    auto request = decode_request(bytes);
+    auto checked = request ? check_hello(*request, peer) : Result<void>(request.error());
+    if (!checked) return {encode_failure(checked.error()), caf::strong_actor_ptr{}};
+    const std::string caller = request->hello().node();
+    // A tool learns who this is, and no more.
+    if (caller.empty()) return {introduction(), caf::strong_actor_ptr{}};
+    return attach(caller, caf::actor_cast<caf::actor>(peer));
+  }
+
+  /// Says nothing of the job to those that do not belong to it.
+  Result<void> check_hello(const v1::Request& request, const caf::strong_actor_ptr& peer) const {
     if (!request.has_hello()) return cluster_error(where(), "expected a hello");
     const v1::Hello& hello = request.hello();
-    const std::string caller = hello.node().empty() ? "the caller" : "node " + hello.node();
-    TROUPE_TRY(check_peer(caller, hello));
+    TROUPE_TRY(check_peer(hello.node().empty() ? "the caller" : "node " + hello.node(), hello));
+    if (hello.node().empty()) return {};
+    if (!config.run_key.matches(request.run_key()))
+      return cluster_error(where(), "works for another run",
+                           "let the driver connect its nodes; only a job's own nodes may call");
+    if (draining) return cluster_error(where(), "is shutting down");
+    if (hello.node() == driver_node && driver && self->current_sender() != driver)
+      return cluster_error(where(), "has a driver");
+    if (hello.node() != driver_node && config.nodes.count(hello.node()) == 0)
+      return cluster_error(where(), "its job has no node " + hello.node());
+    if (peer == nullptr) return cluster_error(where(), "a hello without an endpoint");
+    return {};
+  }
+
+  ControlBytes introduction() const {
     v1::Response response;
     *response.mutable_hello() = config.info;
-    if (hello.node().empty()) return response;
-    if (hello.job() != config.job)
-      return cluster_error(where(),
-                           fmt::format("works for job {}, not for {}", config.job, hello.job()));
-    if (draining) return cluster_error(where(), "is shutting down");
-    if (peer == nullptr) return cluster_error(where(), "a hello without an endpoint");
-    if (hello.node() == driver_node) {
-      driver = caf::actor_cast<caf::actor>(self->current_sender());
-      config.on_driver();
-    }
-    self->send(config.endpoint, AttachPeer{hello.node(), caf::actor_cast<caf::actor>(peer)});
-    return response;
+    return encode(response);
+  }
+
+  /// Answers when the endpoint has taken the peer, which it does not while it has another of that
+  /// name.
+  HelloAnswer attach(const std::string& caller, const caf::actor& peer) {
+    // Before the promise, which takes the sender out of the message.
+    const auto sender = caf::actor_cast<caf::actor>(self->current_sender());
+    auto promise = self->make_response_promise<ControlBytes, caf::strong_actor_ptr>();
+    self->request(config.endpoint, local_timeout, AttachPeer{caller, peer})
+        .then(
+            [=](bool attached) mutable {
+              if (!attached) return refuse(promise, "has a live connection to node " + caller);
+              if (caller == driver_node) take_driver(sender);
+              promise.deliver(introduction(),
+                              caf::actor_cast<caf::strong_actor_ptr>(config.endpoint));
+            },
+            [=](const caf::error& error) mutable {
+              refuse(promise, "its endpoint does not answer: " + self->system().render(error));
+            });
+    return promise;
+  }
+
+  void refuse(HelloPromise& promise, const std::string& why) const {
+    promise.deliver(encode_failure(cluster_error(where(), why)), caf::strong_actor_ptr{});
+  }
+
+  void take_driver(const caf::actor& sender) {
+    driver = sender;
+    config.on_driver();
   }
 
   caf::result<ControlBytes> serve(const ControlBytes& bytes, const v1::Request& request) {
+    if (request.has_get_status()) return status();
+    if (!is_from_driver(request))
+      return encode_failure(cluster_error(where(), "takes orders from the driver of its run only"));
     switch (request.kind_case()) {
       case v1::Request::kJoin: return join(bytes, request.join());
       case v1::Request::kSpawn: return spawn(request.spawn());
-      case v1::Request::kGetStatus: return status();
       case v1::Request::kDrain: return drain(request.drain());
       default:
         return encode_failure(cluster_error(where(), "a worker does not serve this request"));
     }
+  }
+
+  bool is_from_driver(const v1::Request& request) const {
+    return driver && self->current_sender() == driver && config.run_key.matches(request.run_key());
   }
 
   caf::result<ControlBytes> join(const ControlBytes& bytes, const v1::Join& join) {
@@ -142,6 +198,10 @@ struct NodeState {
       return internal_error(to_string(address), "there is an actor of this name already");
     if (!spawn.config().type_url().empty())
       TROUPE_TRY(config.plugins->load_for_type(spawn.config().type_url()));
+    // Its type may not have been known when the request was parsed.
+    if (has_unknown_fields(spawn.config()))
+      return cluster_error(to_string(address), "a config with unknown fields",
+                           "install the same version of Troupe on every machine");
     ActorContext context{
         self->system(), config.policy, Mailer(config.info.name(), config.endpoint), address, {}};
     // A factory belongs to a plugin; what it throws must not end this node.
@@ -170,6 +230,7 @@ struct NodeState {
         .then(
             [promise, response](const LinkStatusList& list) mutable {
               for (const auto& link : list.links) *response.mutable_status()->add_links() = link;
+              response.mutable_status()->set_refused_frames(list.refused_frames);
               promise.deliver(encode(response));
             },
             // The rest of the status is worth having without the links.
@@ -179,20 +240,15 @@ struct NodeState {
 
   ControlBytes drain(const v1::Drain& drain) {
     if (!std::exchange(draining, true))
-      config.on_drain(
-          std::chrono::milliseconds(static_cast<std::int64_t>(drain.deadline_seconds() * 1000)));
+      config.on_drain(to_milliseconds(drain.deadline_seconds(), std::chrono::milliseconds(0)));
     return encode_done();
   }
 
+  /// The endpoint watches it too, and tells when it ended with an error.
   void hosted_ended(const caf::down_msg& down) {
     for (auto entry = hosted.begin(); entry != hosted.end(); ++entry) {
       if (entry->second.actor.address() != down.source) continue;
-      const ActorAddress address{config.info.name(), entry->first};
-      Mailer(config.info.name(), config.endpoint).unbind(entry->first);
       hosted.erase(entry);
-      if (down.reason && !draining)
-        report(
-            internal_error(to_string(address), "ended with " + self->system().render(down.reason)));
       return;
     }
   }
@@ -215,20 +271,22 @@ struct NodeState {
     v1::Request request;
     *request.mutable_report()->mutable_failure() = to_failure(error);
     request.mutable_report()->set_lost_node(lost_node);
+    request.set_run_key(config.run_key.bytes());
     caf::anon_send(driver, encode(request));
   }
 
-  void stop(const caf::error& reason) {
+  void stop() {
     draining = true;
     for (const auto& entry : hosted)
       caf::anon_send_exit(entry.second.actor, caf::exit_reason::user_shutdown);
     hosted.clear();
     driver = nullptr;
-    self->quit(reason);
+    self->quit(caf::exit_reason::user_shutdown);
   }
 };
 
-caf::behavior node_actor(caf::stateful_actor<NodeState>* self, NodeActorConfig config) {
+caf::behavior node_actor(caf::stateful_actor<NodeState, PublishedActor>* self,
+                         NodeActorConfig config) {
   self->state.config = std::move(config);
   return self->state.make_behavior();
 }

@@ -2,11 +2,13 @@
 
 #include <chrono>
 #include <functional>
+#include <set>
 #include <string>
 
 #include <caf/actor.hpp>
 #include <caf/actor_system.hpp>
 
+#include "core/run_key.hpp"
 #include "plugin/host.hpp"
 #include "transport/basp_limits.hpp"
 #include "troupe/api.hpp"
@@ -18,7 +20,8 @@ namespace troupe {
 /// What a worker's node actor works with. The pointers outlive the actor.
 struct NodeActorConfig {
   runtime::v1::NodeInfo info;
-  std::string job;
+  RunKey run_key = {};
+  std::set<std::string> nodes;  ///< of the job: who may call, besides the driver
   caf::actor endpoint;
   PluginHost* plugins = nullptr;
   BaspNetwork* network = nullptr;
@@ -32,9 +35,11 @@ struct NodeActorConfig {
 };
 
 /// The directory of a worker process and the one actor of it that peers call by control messages:
-/// hello, join, spawn, status, drain. Tells the driver what fails here: a hosted actor that ends
-/// with an error, a peer that is lost, a parcel that cannot be delivered. Ends the actors it hosts
-/// when it ends.
+/// hello, join, spawn, status, drain. Says hello to anyone of the same build, but hands its
+/// endpoint only to the nodes of its own run, each once; takes orders only from the driver that has
+/// said hello; and answers status questions to all. Tells the driver what fails here: a hosted
+/// actor that ends with an error, a peer that is lost, a parcel that cannot be delivered. A
+/// published actor, which ends the actors it hosts when it ends.
 caf::actor spawn_node_actor(caf::actor_system& system, NodeActorConfig config);
 
 }  // namespace troupe

@@ -7,6 +7,8 @@
 #include <caf/event_based_actor.hpp>
 #include <caf/stateful_actor.hpp>
 
+#include "troupe/guard.hpp"
+
 namespace troupe {
 
 /// The supervisor to itself: the delay before a restart is over.
@@ -29,6 +31,7 @@ class SupervisorState {
   caf::behavior make_behavior(SupervisorConfig config) {
     config_ = std::move(config);
     policy_ = RestartPolicy(config_.restarts);
+    guard(*self_);
     self_->set_down_handler([this](const caf::down_msg& down) { on_down(down); });
     self_->set_exit_handler([this](const caf::exit_msg& exit) {
       if (child_) self_->send_exit(child_, exit.reason);

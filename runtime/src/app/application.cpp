@@ -9,8 +9,11 @@ Application::Application() {
   network_ = std::make_unique<BaspNetwork>(*system_);
 }
 
-// The network holds a detached actor: it ends before the system waits for all actors.
+// Actors may be connecting, so the network is there until the last of them is gone, but does not
+// keep them waiting. It holds a detached actor, which ends before the system does.
 Application::~Application() {
+  network_->stop();
+  system_->await_all_actors_done();
   network_.reset();
   system_.reset();
 }

@@ -5,7 +5,6 @@
 #include <optional>
 #include <set>
 #include <utility>
-#include <vector>
 
 #include <caf/actor_addr.hpp>
 #include <caf/event_based_actor.hpp>
@@ -14,6 +13,9 @@
 
 #include "actor/control_codec.hpp"
 #include "transport/endpoint.hpp"
+#include "transport/observers.hpp"
+#include "troupe/address.hpp"
+#include "troupe/guard.hpp"
 
 namespace troupe {
 namespace {
@@ -27,8 +29,9 @@ struct DriverState {
   std::uint64_t next_call = 0;
   std::set<caf::actor_addr> monitored;
   std::set<std::string> lost_nodes;
-  std::vector<caf::actor> observers;
-  std::vector<caf::message> history;  ///< what late observers are told
+  RunKey run_key;
+  caf::actor_addr endpoint;
+  Observers observers;
 
   explicit DriverState(caf::event_based_actor* self) : self(self) {}
 
@@ -37,24 +40,30 @@ struct DriverState {
       entry.second.promise->set_value(internal_error(entry.second.who, "this process shuts down"));
   }
 
-  caf::behavior make_behavior(const caf::actor& endpoint) {
-    self->set_down_handler([this](const caf::down_msg& down) {
-      monitored.erase(down.source);
-      fail_calls([&](const ControlCall& call) { return call.target.address() == down.source; },
-                 ErrorCode::cluster, "connection closed");
-    });
-    self->send(endpoint, Subscribe{caf::actor_cast<caf::actor>(self)});
+  caf::behavior make_behavior(const caf::actor& own_endpoint) {
+    guard(*self);
+    self->set_down_handler([this](const caf::down_msg& down) { actor_ended(down); });
+    endpoint = own_endpoint.address();
+    self->monitor(own_endpoint);
+    self->send(own_endpoint, Subscribe{caf::actor_cast<caf::actor>(self)});
     return {
         [this](const ControlCall& call) { send_request(call); },
-        [this](const Observe& observe) {
-          for (const caf::message& event : history) self->send(observe.observer, event);
-          observers.push_back(observe.observer);
-        },
+        [this](const Observe& observe) { observers.add(*self, observe.observer); },
         [this](const ControlBytes& bytes) { receive_report(bytes); },
         [this](const NodeDown& down) { node_down(down); },
         [this](const RuntimeFailure& failure) { runtime_failure(failure); },
         [this](Interrupted) { interrupted(); },
     };
+  }
+
+  void actor_ended(const caf::down_msg& down) {
+    if (observers.forget(down.source)) return;
+    if (down.source == endpoint)
+      return runtime_failure(RuntimeFailure{
+          internal_error(driver_node, "its endpoint died: " + self->system().render(down.reason))});
+    monitored.erase(down.source);
+    fail_calls([&](const ControlCall& call) { return call.target.address() == down.source; },
+               ErrorCode::cluster, "connection closed");
   }
 
   void send_request(const ControlCall& call) {
@@ -106,7 +115,7 @@ struct DriverState {
 
   void receive_report(const ControlBytes& bytes) {
     auto request = decode_request(bytes);
-    if (!request || !request->has_report()) return;
+    if (!request || !request->has_report() || !run_key.matches(request->run_key())) return;
     const runtime::v1::Report& report = request->report();
     if (report.lost_node().empty())
       runtime_failure(RuntimeFailure{to_error(report.failure())});
@@ -120,28 +129,24 @@ struct DriverState {
     on_failure(cluster_error("node " + down.node, down.reason), down.node);
     fail_calls([&](const ControlCall& call) { return call.node == down.node; }, ErrorCode::cluster,
                down.reason);
-    publish(caf::make_message(down));
+    observers.publish(*self, caf::make_message(down));
   }
 
   void runtime_failure(const RuntimeFailure& failure) {
     on_failure(failure.error, {});
-    publish(caf::make_message(failure));
+    observers.publish(*self, caf::make_message(failure));
   }
 
   void interrupted() {
     fail_calls([](const ControlCall& call) { return !call.survives_interrupt; },
                ErrorCode::interrupted, "interrupted");
-    publish(caf::make_message(Interrupted{}));
-  }
-
-  void publish(caf::message event) {
-    for (const caf::actor& observer : observers) self->send(observer, event);
-    history.push_back(std::move(event));
+    observers.publish(*self, caf::make_message(Interrupted{}));
   }
 };
 
 caf::behavior driver_actor(caf::stateful_actor<DriverState>* self, const caf::actor& endpoint,
-                           OnFailure on_failure) {
+                           const RunKey& run_key, OnFailure on_failure) {
+  self->state.run_key = run_key;
   self->state.on_failure = std::move(on_failure);
   return self->state.make_behavior(endpoint);
 }
@@ -149,8 +154,8 @@ caf::behavior driver_actor(caf::stateful_actor<DriverState>* self, const caf::ac
 }  // namespace
 
 caf::actor spawn_driver_actor(caf::actor_system& system, const caf::actor& endpoint,
-                              OnFailure on_failure) {
-  return system.spawn(driver_actor, endpoint, std::move(on_failure));
+                              const RunKey& run_key, OnFailure on_failure) {
+  return system.spawn(driver_actor, endpoint, run_key, std::move(on_failure));
 }
 
 Result<ControlAnswer> call(const caf::actor& driver_actor, ControlCall call) {
@@ -163,6 +168,11 @@ Result<ControlAnswer> call(const caf::actor& driver_actor, ControlCall call) {
   if (answer.wait_for(longest) != std::future_status::ready)
     return internal_error(who, "no answer: the driver is shutting down");
   return answer.get();
+}
+
+void post(const caf::actor& driver_actor, ControlCall call) {
+  call.promise = std::make_shared<std::promise<Result<ControlAnswer>>>();
+  caf::anon_send(driver_actor, std::move(call));
 }
 
 }  // namespace troupe

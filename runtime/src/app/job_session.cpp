@@ -11,7 +11,6 @@
 #include <set>
 #include <thread>
 
-#include <fmt/format.h>
 #include <caf/actor_system.hpp>
 #include <caf/exit_reason.hpp>
 #include <caf/scoped_actor.hpp>
@@ -29,6 +28,9 @@
 #include "app/terminal_console.hpp"
 #include "app/watchdog.hpp"
 #include "app/worker_start.hpp"
+#include "core/host_port.hpp"
+#include "core/run_key.hpp"
+#include "core/seconds.hpp"
 #include "transport/basp_transport.hpp"
 #include "transport/endpoint.hpp"
 #include "troupe/log.hpp"
@@ -47,7 +49,7 @@ namespace v1 = runtime::v1;
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr double default_connect_timeout_seconds = 20;
+constexpr milliseconds default_connect_timeout{20000};
 /// A launcher is either there or it is not; waiting the whole time for it helps no one.
 constexpr milliseconds launcher_connect_timeout{3000};
 /// A worker listens before its address is known.
@@ -89,6 +91,7 @@ class Session final : public JobSession {
       const std::function<Result<WorkerRequirements>(const std::string& node)>& requirements) {
     TROUPE_TRY(check_nodes());
     TROUPE_TRY(check_creatable(out_path()));
+    TROUPE_ASSIGN(run_key_, RunKey::random());
     start_driver();
     TROUPE_TRY(start_workers(requirements));
     TROUPE_TRY(greet_workers());
@@ -127,9 +130,7 @@ class Session final : public JobSession {
 
  private:
   milliseconds connect_timeout() const {
-    const double seconds = job_.connect_timeout_seconds() > 0 ? job_.connect_timeout_seconds()
-                                                              : default_connect_timeout_seconds;
-    return milliseconds(static_cast<std::int64_t>(seconds * 1000));
+    return to_milliseconds(job_.connect_timeout_seconds(), default_connect_timeout);
   }
 
   milliseconds time_left() const {
@@ -175,10 +176,11 @@ class Session final : public JobSession {
     config.limits = job_.links();
     config.heartbeat = job_.heartbeat();
     config.transport = std::make_shared<BaspTransport>();
+    config.run_key = run_key_;
     endpoint_ = spawn_endpoint(application_->system(), config);
     mailer_ = Mailer(driver_node, endpoint_);
     driver_ = spawn_driver_actor(
-        application_->system(), endpoint_,
+        application_->system(), endpoint_, run_key_,
         [this](const Error& error, const std::string& node) { note_failure(error, node); });
     signals_ = std::make_unique<SignalWatcher>([this](int signal) { interrupt(signal); });
   }
@@ -222,14 +224,19 @@ class Session final : public JobSession {
 
   // --- Control requests ---------------------------------------------------------------------
 
-  Result<ControlAnswer> ask(const Node& node, v1::Request request, milliseconds timeout) {
+  ControlCall call_to(const Node& node, v1::Request request, milliseconds timeout) const {
     ControlCall control;
     control.who = node.who();
     control.node = node.name;
     control.target = node.control;
     control.request = std::move(request);
+    control.request.set_run_key(run_key_.bytes());
     control.timeout = timeout;
-    return call(driver_, std::move(control));
+    return control;
+  }
+
+  Result<ControlAnswer> ask(const Node& node, v1::Request request, milliseconds timeout) {
+    return call(driver_, call_to(node, std::move(request), timeout));
   }
 
   Result<ControlAnswer> ask_launcher(const Node& node, v1::Request request, milliseconds timeout,
@@ -238,6 +245,7 @@ class Session final : public JobSession {
     control.who = node.who() + " at " + node.launcher_address;
     control.target = node.launcher;
     control.request = std::move(request);
+    control.request.set_run_key(run_key_.bytes());
     control.timeout = timeout;
     control.survives_interrupt = survives_interrupt;
     return call(driver_, std::move(control));
@@ -245,31 +253,19 @@ class Session final : public JobSession {
 
   /// Connects to a node actor and says hello to it through the driver actor, so that what the
   /// other side sees as the caller lives as long as the session.
-  Result<ControlAnswer> greet(const std::string& who, const std::string& node,
-                              const std::string& address, const v1::Hello& hello,
-                              const caf::actor& endpoint, milliseconds timeout,
-                              caf::actor& control_actor) {
+  Result<CalledNode> greet(const Callee& callee, const v1::Request& hello,
+                           const caf::actor& endpoint, milliseconds timeout) {
     TROUPE_TRY(check_interrupt());
-    TROUPE_ASSIGN(const HostPort target, parse_address(address));
-    auto connected = application_->network().connect(target.host, target.port, timeout);
-    if (!connected) {
-      Error error = std::move(connected).error();
-      error.where = who + " at " + address;
-      if (error.hint.empty()) error.hint = "is `troupe node` running there?";
-      return error;
-    }
-    control_actor = *connected;
+    TROUPE_ASSIGN(const caf::actor target, connect_to(application_->network(), callee, timeout));
     ControlCall control;
-    control.who = who + " at " + address;
-    control.node = node;
-    control.target = control_actor;
-    *control.request.mutable_hello() = hello;
+    control.who = to_string(callee);
+    control.node = callee.node;
+    control.target = target;
+    control.request = hello;
     control.endpoint = endpoint;
     control.timeout = timeout;
     TROUPE_ASSIGN(auto answer, call(driver_, std::move(control)));
-    if (!answer.response.has_hello()) return cluster_error(who, "wrong answer to hello");
-    TROUPE_TRY(check_peer(who + " at " + address, answer.response.hello()));
-    return answer;
+    return check_answer(callee, target, answer.response, answer.endpoint);
   }
 
   // --- Step 2: workers ----------------------------------------------------------------------
@@ -295,6 +291,8 @@ class Session final : public JobSession {
     spec.set_job(job_.name());
     spec.set_node(node.name);
     spec.set_host("127.0.0.1");
+    spec.set_run_key(run_key_.bytes());
+    for (const v1::JobNode& declared : job_.nodes()) spec.add_nodes(declared.name());
     *spec.mutable_heartbeat() = job_.heartbeat();
     *spec.mutable_links() = job_.links();
     if (!job_.plugin().type_url().empty()) spec.add_plugins(job_.plugin().type_url());
@@ -329,12 +327,15 @@ class Session final : public JobSession {
   }
 
   Result<void> request_worker(Node& node, const Environment& wanted, const Environment& of_job) {
-    TROUPE_TRY(greet(node.who(), {}, node.launcher_address, make_hello("", job_.name()), nullptr,
-                     std::min(time_left(), launcher_connect_timeout), node.launcher));
+    TROUPE_ASSIGN(const CalledNode called,
+                  greet({node.who(), node.launcher_address, {}}, make_tool_hello(), nullptr,
+                        std::min(time_left(), launcher_connect_timeout)));
+    node.launcher = called.control;
     v1::Request request;
     v1::StartWorker& start = *request.mutable_start_worker();
     start.set_job(job_.name());
     start.set_node(node.name);
+    for (const v1::JobNode& declared : job_.nodes()) start.add_nodes(declared.name());
     for (const Environment& layer : {wanted, of_job})
       for (const auto& [name, value] : layer) (*start.mutable_environment())[name] = value;
     *start.mutable_heartbeat() = job_.heartbeat();
@@ -348,8 +349,7 @@ class Session final : public JobSession {
     // The launcher may listen on all interfaces; its host as this machine knows it is what counts.
     TROUPE_ASSIGN(const HostPort launcher, parse_address(node.launcher_address));
     TROUPE_ASSIGN(const HostPort worker, parse_address(answer.response.worker_started().address()));
-    node.address = fmt::format(launcher.host.find(':') == std::string::npos ? "{}:{}" : "[{}]:{}",
-                               launcher.host, worker.port);
+    node.address = to_string(HostPort{launcher.host, worker.port});
     return {};
   }
 
@@ -373,16 +373,14 @@ class Session final : public JobSession {
   // --- Steps 3 and 4: connections -----------------------------------------------------------
 
   Result<void> greet_workers() {
-    const v1::Hello hello = make_hello(driver_node, job_.name());
+    const v1::Request hello = make_hello(driver_node, run_key_);
     for (Node& node : nodes_) {
-      TROUPE_ASSIGN(auto answer,
-                    greet(node.who(), node.name, node.address, hello, endpoint_,
-                          std::min(time_left(), worker_connect_timeout), node.control));
-      if (answer.endpoint == nullptr)
-        return cluster_error(node.who(), "answered hello without an endpoint");
-      caf::anon_send(endpoint_,
-                     AttachPeer{node.name, caf::actor_cast<caf::actor>(answer.endpoint)});
-      infos_.push_back(answer.response.hello());
+      TROUPE_ASSIGN(CalledNode called,
+                    greet({node.who(), node.address, node.name}, hello, endpoint_,
+                          std::min(time_left(), worker_connect_timeout)));
+      node.control = std::move(called.control);
+      caf::anon_send(endpoint_, AttachPeer{node.name, std::move(called.endpoint)});
+      infos_.push_back(std::move(called.info));
     }
     return {};
   }
@@ -407,6 +405,8 @@ class Session final : public JobSession {
         entry->set_address(peer.address);
       }
       if (!request.has_join()) continue;
+      request.mutable_join()->set_timeout_seconds(
+          std::chrono::duration<double>(time_left()).count());
       TROUPE_TRY(ask(node, std::move(request), time_left()));
     }
     return {};
@@ -443,7 +443,8 @@ class Session final : public JobSession {
       v1::Request request;
       request.mutable_drain()->set_deadline_seconds(
           std::chrono::duration<double>(drain_time).count());
-      caf::anon_send(node.control, encode(request));
+      // Workers take orders from the driver actor only.
+      post(driver_, call_to(node, std::move(request), drain_time));
     }
     children_->wait_all(drain_time);
   }
@@ -473,6 +474,7 @@ class Session final : public JobSession {
   std::unique_ptr<SignalWatcher> signals_;
   caf::actor endpoint_;
   caf::actor driver_;
+  RunKey run_key_;
   Mailer mailer_;
   std::vector<Node> nodes_;  ///< in the order of the job; fixed after check_nodes
   std::vector<v1::NodeInfo> infos_;

@@ -8,18 +8,18 @@
 #include <memory>
 
 #include <fmt/format.h>
-#include <caf/exit_reason.hpp>
 #include <caf/send.hpp>
 
-#include "actor/call_node.hpp"
-#include "actor/control_codec.hpp"
+#include "actor/published_actor.hpp"
 #include "app/application.hpp"
 #include "app/child_processes.hpp"
 #include "app/launcher_actor.hpp"
 #include "app/paths.hpp"
+#include "app/self_description.hpp"
 #include "app/signals.hpp"
 #include "app/stop_request.hpp"
 #include "app/watchdog.hpp"
+#include "core/host_port.hpp"
 #include "troupe/log.hpp"
 
 namespace troupe {
@@ -60,9 +60,10 @@ LauncherActorConfig actor_config(const runtime::v1::Node& node, const std::strin
 /// Whoever names a port wants that one; the error says what to change.
 Error listen_error(const runtime::v1::Node& node, const std::string& host, std::uint16_t port,
                    const Error& cause) {
-  return bad_input("node " + node.name(),
-                   fmt::format("cannot listen on {}:{}: {}", host, port, cause.what),
-                   "stop what uses it, or set another `host` or `port` in the node file");
+  return bad_input(
+      "node " + node.name(),
+      fmt::format("cannot listen on {}: {}", to_string(HostPort{host, port}), cause.what),
+      "stop what uses it, or set another `host` or `port` in the node file");
 }
 
 }  // namespace
@@ -84,7 +85,7 @@ Result<void> run_launcher(const runtime::v1::Node& node, const std::filesystem::
   auto bound = application->network().publish(actor, host, port);
   Result<void> outcome;
   if (bound) {
-    on_ready(fmt::format(host.find(':') == std::string::npos ? "{}:{}" : "[{}]:{}", host, *bound));
+    on_ready(to_string(HostPort{host, *bound}));
     const Stop reason = stop.wait();
     log_info("launcher", "ends: {}", reason.reason);
     application->network().unpublish(actor, *bound);
@@ -97,7 +98,7 @@ Result<void> run_launcher(const runtime::v1::Node& node, const std::filesystem::
   children.wait_all(drain + std::chrono::seconds(2));
   children.kill_all();
   children.wait_all(std::chrono::seconds(2));
-  caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+  end_published(actor);
   actor = nullptr;
   application.reset();
   return outcome;

@@ -7,15 +7,20 @@
 #include <caf/actor_addr.hpp>
 #include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/event_based_actor.hpp>
+#include <caf/exit_reason.hpp>
 #include <caf/response_promise.hpp>
 #include <caf/send.hpp>
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_response_promise.hpp>
 
 #include "actor/control_codec.hpp"
+#include "actor/published_actor.hpp"
+#include "actor/version.hpp"
 #include "app/environment_policy.hpp"
-#include "app/version.hpp"
 #include "app/worker_start.hpp"
+#include "core/resident_memory.hpp"
+#include "core/run_key.hpp"
+#include "troupe/guard.hpp"
 #include "troupe/log.hpp"
 
 namespace troupe {
@@ -52,6 +57,7 @@ constexpr std::chrono::milliseconds abandoned_grace{2000};
 struct LauncherState {
   struct Worker {
     v1::Status::Worker description;
+    RunKey run_key;
     caf::actor_addr owner;
     Promise starting;               ///< answered when it listens
     std::vector<Promise> stopping;  ///< answered when it is gone
@@ -67,6 +73,7 @@ struct LauncherState {
   explicit LauncherState(caf::event_based_actor* self) : self(self) {}
 
   caf::behavior make_behavior() {
+    guard(*self);
     self->set_down_handler([this](const caf::down_msg& down) { owner_left(down.source); });
     return {
         [this](const ControlBytes& bytes, const caf::strong_actor_ptr&) -> HelloAnswer {
@@ -80,6 +87,7 @@ struct LauncherState {
           return serve(*request);
         },
         [this](LauncherDrain) { drain(); },
+        [this](EndActor) { self->quit(caf::exit_reason::user_shutdown); },
         [this](const WorkerAnswered& answered) { worker_answered(answered); },
         [this](const WorkerExited& exited) { worker_exited(exited); },
     };
@@ -98,18 +106,22 @@ struct LauncherState {
 
   caf::result<ControlBytes> serve(const v1::Request& request) {
     switch (request.kind_case()) {
-      case v1::Request::kStartWorker: return start(request.start_worker());
-      case v1::Request::kStopWorker: return stop(request.stop_worker());
+      case v1::Request::kStartWorker: return start(request);
+      case v1::Request::kStopWorker: return stop(request);
       case v1::Request::kGetStatus: return status();
       default:
         return encode_failure(cluster_error(where(), "a launcher does not serve this request"));
     }
   }
 
-  caf::result<ControlBytes> start(const v1::StartWorker& request) {
-    auto pid = fork_worker(request);
+  caf::result<ControlBytes> start(const v1::Request& order) {
+    const v1::StartWorker& request = order.start_worker();
+    auto run_key = RunKey::from_bytes(order.run_key());
+    if (!run_key) return encode_failure(cluster_error(where(), run_key.error().what));
+    auto pid = fork_worker(request, *run_key);
     if (!pid) return encode_failure(pid.error());
     Worker& worker = workers[*pid];
+    worker.run_key = *run_key;
     worker.description.set_job(request.job());
     worker.description.set_node(request.node());
     worker.description.set_pid(*pid);
@@ -120,7 +132,7 @@ struct LauncherState {
     return worker.starting;
   }
 
-  Result<pid_t> fork_worker(const v1::StartWorker& request) {
+  Result<pid_t> fork_worker(const v1::StartWorker& request, const RunKey& run_key) {
     const Environment asked(request.environment().begin(), request.environment().end());
     if (draining) return cluster_error(where(), "is shutting down");
     TROUPE_TRY(check_requested_environment(where(), asked));
@@ -128,6 +140,8 @@ struct LauncherState {
     spec.set_job(request.job());
     spec.set_node(request.node());
     spec.set_host(config.host);
+    spec.set_run_key(run_key.bytes());
+    *spec.mutable_nodes() = request.nodes();
     *spec.mutable_heartbeat() = request.heartbeat();
     *spec.mutable_links() = request.links();
     *spec.mutable_plugins() = request.plugins();
@@ -147,10 +161,13 @@ struct LauncherState {
         });
   }
 
-  caf::result<ControlBytes> stop(const v1::StopWorker& request) {
+  caf::result<ControlBytes> stop(const v1::Request& order) {
+    const v1::StopWorker& request = order.stop_worker();
     const auto pid = static_cast<pid_t>(request.pid());
     auto worker = workers.find(pid);
     if (worker == workers.end()) return encode_done();  // gone already: what was asked for
+    if (!worker->second.run_key.matches(order.run_key()))
+      return encode_failure(cluster_error(where(), "the worker belongs to another run"));
     if (request.kill())
       config.children->kill(pid);
     else
@@ -208,7 +225,8 @@ struct LauncherState {
   }
 };
 
-caf::behavior launcher_actor(caf::stateful_actor<LauncherState>* self, LauncherActorConfig config) {
+caf::behavior launcher_actor(caf::stateful_actor<LauncherState, PublishedActor>* self,
+                             LauncherActorConfig config) {
   self->state.config = std::move(config);
   return self->state.make_behavior();
 }

@@ -28,8 +28,9 @@ struct LauncherActorConfig {
 /// To a launcher's actor: start no more workers and stop those there are.
 struct LauncherDrain {};
 
-/// Answers hello, StartWorker, StopWorker and GetStatus. Watches whoever asked for a worker and
-/// stops the workers of a caller that is gone. Detached, since a fork may take a moment.
+/// Answers hello, StartWorker, StopWorker, which only the worker's own run may ask for, and
+/// GetStatus. Watches whoever asked for a worker and stops the workers of a caller that is gone.
+/// Detached, since a fork may take a moment; a published actor.
 caf::actor spawn_launcher_actor(caf::actor_system& system, LauncherActorConfig config);
 
 }  // namespace troupe

@@ -145,12 +145,4 @@ runtime::v1::NumericFingerprint numeric_fingerprint(const Machine& machine,
   return fingerprint;
 }
 
-std::uint64_t resident_bytes() {
-  std::istringstream statm(read_file("/proc/self/statm"));
-  std::uint64_t total = 0;
-  std::uint64_t resident = 0;
-  statm >> total >> resident;
-  return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-}
-
 }  // namespace troupe

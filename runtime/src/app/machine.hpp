@@ -51,7 +51,4 @@ TROUPE_API Environment worker_environment(Environment base, const std::vector<En
 TROUPE_API runtime::v1::NumericFingerprint numeric_fingerprint(const Machine& machine,
                                                                const Environment& environment);
 
-/// Resident memory of this process, in bytes.
-TROUPE_API std::uint64_t resident_bytes();
-
 }  // namespace troupe

@@ -18,11 +18,16 @@
 
 #include "actor/control_codec.hpp"
 #include "actor/node_actor.hpp"
+#include "actor/published_actor.hpp"
 #include "app/application.hpp"
 #include "app/child_processes.hpp"
+#include "app/self_description.hpp"
 #include "app/signals.hpp"
 #include "app/stop_request.hpp"
 #include "app/watchdog.hpp"
+#include "core/host_port.hpp"
+#include "core/run_key.hpp"
+#include "core/seconds.hpp"
 #include "plugin/host.hpp"
 #include "transport/basp_transport.hpp"
 #include "transport/endpoint.hpp"
@@ -33,10 +38,6 @@ namespace {
 
 namespace v1 = runtime::v1;
 using std::chrono::milliseconds;
-
-milliseconds to_milliseconds(double seconds, milliseconds otherwise) {
-  return seconds > 0 ? milliseconds(static_cast<std::int64_t>(seconds * 1000)) : otherwise;
-}
 
 /// Ends the process the moment its parent is gone: even kill -9 of the parent closes the pipe.
 void watch_lifeline() {
@@ -52,6 +53,8 @@ Result<v1::WorkerSpec> read_spec() {
   TROUPE_ASSIGN(const std::string bytes, read_pipe_message(child_input_fd));
   v1::WorkerSpec spec;
   if (!spec.ParseFromString(bytes)) return internal_error("worker", "unreadable specification");
+  if (spec.run_key().size() != RunKey::size)
+    return internal_error("worker", "a specification without a run key");
   return spec;
 }
 
@@ -82,6 +85,8 @@ class Worker {
     endpoint.limits = spec_.links();
     endpoint.heartbeat = spec_.heartbeat();
     endpoint.transport = std::make_shared<BaspTransport>();
+    TROUPE_ASSIGN(run_key_, RunKey::from_bytes(spec_.run_key()));
+    endpoint.run_key = run_key_;
     endpoint_ = spawn_endpoint(application_->system(), endpoint);
     node_ = spawn_node_actor(application_->system(), node_config());
     node_->attach_functor([&stop = stop_](const caf::error&) {
@@ -89,8 +94,7 @@ class Worker {
     });
     TROUPE_ASSIGN(port_, application_->network().publish(node_, spec_.host(), 0));
     v1::WorkerStarted started;
-    const bool ipv6 = spec_.host().find(':') != std::string::npos;
-    started.set_address(fmt::format(ipv6 ? "[{}]:{}" : "{}:{}", spec_.host(), port_));
+    started.set_address(to_string(HostPort{spec_.host(), port_}));
     started.set_pid(getpid());
     return started;
   }
@@ -100,7 +104,7 @@ class Worker {
     if (!application_) return;
     if (node_) {
       if (port_ != 0) application_->network().unpublish(node_, port_);
-      caf::anon_send_exit(node_, caf::exit_reason::user_shutdown);
+      end_published(node_);
     }
     if (endpoint_) caf::anon_send_exit(endpoint_, caf::exit_reason::user_shutdown);
     // A handle to a detached actor that outlives the system would keep it waiting.
@@ -116,7 +120,8 @@ class Worker {
   NodeActorConfig node_config() {
     NodeActorConfig config;
     config.info = describe_this_process(spec_.node());
-    config.job = spec_.job();
+    config.run_key = run_key_;
+    config.nodes = {spec_.nodes().begin(), spec_.nodes().end()};
     config.endpoint = endpoint_;
     config.plugins = plugins_.get();
     config.network = &application_->network();
@@ -134,6 +139,7 @@ class Worker {
   std::vector<std::filesystem::path> directories_;
   std::unique_ptr<PluginHost> plugins_;
   std::unique_ptr<Application> application_;
+  RunKey run_key_;
   caf::actor endpoint_;
   caf::actor node_;
   std::uint16_t port_ = 0;

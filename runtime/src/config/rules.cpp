@@ -6,7 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "config/field_path.hpp"
+#include "core/host_port.hpp"
+#include "core/link_bounds.hpp"
 #include "troupe/address.hpp"
 #include "troupe/runtime/v1/options.pb.h"
 
@@ -30,18 +31,6 @@ Result<void> check_name(const std::string& name, const std::string& path, const 
   return {};
 }
 
-/// `HOST:PORT`, an IPv6 host in brackets.
-bool is_address(const std::string& address) {
-  const auto colon = address.rfind(':');
-  if (colon == std::string::npos || colon == 0) return false;
-  const auto host = address.substr(0, colon);
-  const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
-  if (!bracketed && host.find_first_of(":[]") != std::string::npos) return false;
-  if (host.find_first_of(" \t/") != std::string::npos) return false;
-  const auto port = index_number(address.substr(colon + 1));
-  return port && *port >= 1 && *port <= 65535;
-}
-
 Result<void> check_job_nodes(const v1::Job& job, const Locate& locate) {
   std::map<std::string, int> first;
   for (int i = 0; i < job.nodes_size(); ++i) {
@@ -57,10 +46,11 @@ Result<void> check_job_nodes(const v1::Job& job, const Locate& locate) {
       return bad_input(locate(path + "name"),
                        fmt::format("nodes[{}] is called \"{}\" too", earlier->second, node.name()),
                        "give each node a name of its own");
-    if (!node.address().empty() && !is_address(node.address()))
+    if (node.address().empty()) continue;
+    if (auto parsed = parse_address(node.address()); !parsed)
       return bad_input(locate(path + "address"),
-                       fmt::format("\"{}\" is not HOST:PORT", node.address()),
-                       "write it like 192.0.2.7:7856 or [2001:db8::7]:7856");
+                       fmt::format("\"{}\" is {}", node.address(), parsed.error().what),
+                       parsed.error().hint);
   }
   return {};
 }
@@ -87,12 +77,13 @@ Result<void> check_heartbeat(const v1::Heartbeat& heartbeat, const Locate& locat
 }
 
 Result<void> check_links(const v1::LinkLimits& links, const Locate& locate) {
-  if (links.chunk_bytes() == 0 || links.chunk_budget_bytes() == 0 ||
-      links.chunk_bytes() <= links.chunk_budget_bytes())
-    return {};
+  const std::uint64_t budget =
+      links.chunk_budget_bytes() != 0 ? links.chunk_budget_bytes() : LinkBounds{}.chunk_budget;
+  // A size that is not written adapts to the budget.
+  if (links.chunk_bytes() <= budget) return {};
   return bad_input(locate("links.chunk_bytes"),
                    fmt::format("links.chunk_bytes is {}, more than chunk_budget_bytes, {}",
-                               links.chunk_bytes(), links.chunk_budget_bytes()),
+                               links.chunk_bytes(), budget),
                    "a piece must fit into the budget");
 }
 

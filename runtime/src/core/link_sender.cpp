@@ -6,7 +6,8 @@ namespace troupe {
 
 LinkSender::LinkSender(const LinkBounds& bounds, bool admission)
     : bounds_(bounds), admission_(admission), chunk_credit_(bounds.chunk_budget) {
-  // So that a chunk fits into the budget together with its plugin header.
+  // As LinkLimits.chunk_bytes documents: so that a chunk fits into the budget together with its
+  // plugin header.
   bounds_.chunk_bytes =
       std::max<std::uint64_t>(1, std::min(bounds.chunk_bytes, bounds.chunk_budget / 2));
 }

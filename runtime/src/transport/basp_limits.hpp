@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -42,8 +43,12 @@ class TROUPE_API BaspNetwork {
   BaspNetwork(const BaspNetwork&) = delete;
   BaspNetwork& operator=(const BaspNetwork&) = delete;
 
+  /// Ends what `connect` waits for, in whatever thread, and lets no more of it begin. To be called
+  /// before one waits for the actors that connect.
+  void stop();
+
   /// Listens on `host`:`port` (0: any free port) and gives `actor` to whoever connects. Returns
-  /// the port. Errors (cluster): the address is not of this machine, the port is taken.
+  /// the port. Errors (cluster) are those of `listen_on`.
   Result<std::uint16_t> publish(const caf::actor& actor, const std::string& host,
                                 std::uint16_t port);
 
@@ -53,16 +58,18 @@ class TROUPE_API BaspNetwork {
   /// The actor that is published at `host`:`port`. Tries again, with growing pauses, while the
   /// port refuses or a handshake fails, until `timeout`. Reachability is tried outside CAF first,
   /// so that a host that swallows packets delays only this call. Errors (cluster) name
-  /// `host:port`.
+  /// `host:port`; one is that the network was stopped.
   Result<caf::actor> connect(const std::string& host, std::uint16_t port,
                              std::chrono::milliseconds timeout);
 
  private:
-  Result<caf::actor> handshake(const std::string& where, const DialedSockets::Key& address,
+  Result<caf::actor> handshake(const std::string& where, const SocketHandover::Key& address,
                                std::chrono::milliseconds timeout);
 
   caf::actor_system& system_;
-  std::shared_ptr<DialedSockets> dialed_;
+  std::shared_ptr<SocketHandover> dialed_;
+  std::shared_ptr<SocketHandover> listening_;
+  std::atomic<bool> stopped_{false};
   caf::io::middleman_actor middleman_;
 };
 

@@ -4,7 +4,7 @@
 
 #include <caf/send.hpp>
 
-#include "actor/wire.hpp"
+#include "transport/wire.hpp"
 
 namespace troupe {
 

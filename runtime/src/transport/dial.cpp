@@ -5,9 +5,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
+
+#include "core/host_port.hpp"
 
 namespace troupe {
 namespace {
@@ -20,16 +23,20 @@ std::string numeric_address(const addrinfo& info) {
   return text;
 }
 
+/// How long `dial` may take to notice that it is to stop.
+constexpr std::chrono::milliseconds stop_check_interval{50};
+
 /// Waits until the non-blocking connect is through; 0 or an errno.
-int wait_connected(int socket, Clock::time_point deadline) {
+int wait_connected(int socket, Clock::time_point deadline, const std::atomic<bool>* stopped) {
   for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    if (left <= 0) return ETIMEDOUT;
+    if (stopped != nullptr && *stopped) return ECANCELED;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    if (left.count() <= 0) return ETIMEDOUT;
     pollfd entry{socket, POLLOUT, 0};
-    const int ready = ::poll(&entry, 1, static_cast<int>(left));
-    if (ready < 0 && errno == EINTR) continue;
+    const auto slice = stopped != nullptr ? std::min(left, stop_check_interval) : left;
+    const int ready = ::poll(&entry, 1, static_cast<int>(slice.count()));
+    if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
     if (ready < 0) return errno;
-    if (ready == 0) return ETIMEDOUT;
     int error = 0;
     socklen_t size = sizeof error;
     if (::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return errno;
@@ -38,12 +45,12 @@ int wait_connected(int socket, Clock::time_point deadline) {
 }
 
 /// A connected socket, or minus an errno.
-int connect_to(const addrinfo& info, Clock::time_point deadline) {
+int connect_to(const addrinfo& info, Clock::time_point deadline, const std::atomic<bool>* stopped) {
   const int socket = ::socket(info.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (socket < 0) return -errno;
   int error = 0;
   if (::connect(socket, info.ai_addr, info.ai_addrlen) != 0)
-    error = errno == EINPROGRESS ? wait_connected(socket, deadline) : errno;
+    error = errno == EINPROGRESS ? wait_connected(socket, deadline, stopped) : errno;
   if (error == 0) return socket;
   ::close(socket);
   return -error;
@@ -52,7 +59,7 @@ int connect_to(const addrinfo& info, Clock::time_point deadline) {
 }  // namespace
 
 Result<ResolvedHost> ResolvedHost::resolve(const std::string& host, std::uint16_t port) {
-  const std::string where = host + ":" + std::to_string(port);
+  const std::string where = to_string(HostPort{host, port});
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
@@ -66,11 +73,12 @@ Result<ResolvedHost> ResolvedHost::resolve(const std::string& host, std::uint16_
                       }));
 }
 
-Result<Dialed> ResolvedHost::dial(std::chrono::milliseconds timeout) const {
+Result<Dialed> ResolvedHost::dial(std::chrono::milliseconds timeout,
+                                  const std::atomic<bool>* stopped) const {
   const Clock::time_point deadline = Clock::now() + timeout;
   int error = ETIMEDOUT;
   for (const addrinfo* info = addresses_.get(); info != nullptr; info = info->ai_next) {
-    const int socket = connect_to(*info, deadline);
+    const int socket = connect_to(*info, deadline, stopped);
     if (socket >= 0) return Dialed{socket, numeric_address(*info)};
     error = -socket;
   }
@@ -80,15 +88,16 @@ Result<Dialed> ResolvedHost::dial(std::chrono::milliseconds timeout) const {
                            : "check the address, the network and firewalls");
 }
 
-DialedSockets::~DialedSockets() {
+SocketHandover::~SocketHandover() {
   for (auto& [key, entry] : entries_) {
     if (entry.offered >= 0) ::close(entry.offered);
     if (entry.held >= 0) ::close(entry.held);
   }
 }
 
-void DialedSockets::offer(const Key& key, int socket) {
+void SocketHandover::offer(const Key& key, int socket) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (hung_up_) ::shutdown(socket, SHUT_RDWR);
   Entry& entry = entries_[key];
   if (entry.users++ > 0) {
     ::close(socket);
@@ -98,13 +107,13 @@ void DialedSockets::offer(const Key& key, int socket) {
   entry.held = ::fcntl(socket, F_DUPFD_CLOEXEC, 0);
 }
 
-int DialedSockets::take(const Key& key) {
+int SocketHandover::take(const Key& key) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto entry = entries_.find(key);
   return entry == entries_.end() ? -1 : std::exchange(entry->second.offered, -1);
 }
 
-void DialedSockets::finish(const Key& key, bool hang_up) {
+void SocketHandover::finish(const Key& key, bool hang_up) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = entries_.find(key);
   if (found == entries_.end()) return;
@@ -114,6 +123,13 @@ void DialedSockets::finish(const Key& key, bool hang_up) {
   if (entry.offered >= 0) ::close(entry.offered);
   if (entry.held >= 0) ::close(entry.held);
   entries_.erase(found);
+}
+
+void SocketHandover::hang_up_all() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  hung_up_ = true;
+  for (const auto& [key, entry] : entries_)
+    if (entry.held >= 0) ::shutdown(entry.held, SHUT_RDWR);
 }
 
 }  // namespace troupe

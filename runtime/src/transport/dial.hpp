@@ -2,6 +2,7 @@
 
 #include <netdb.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -27,9 +28,11 @@ class TROUPE_API ResolvedHost {
   /// Blocks for as long as the machine's resolver does. Error (cluster): no such host.
   static Result<ResolvedHost> resolve(const std::string& host, std::uint16_t port);
 
-  /// Connects to the first address that answers; blocks for at most `timeout`. The caller owns the
-  /// socket, which is non-blocking. Errors (cluster) name `host:port`.
-  Result<Dialed> dial(std::chrono::milliseconds timeout) const;
+  /// Connects to the first address that answers; blocks for at most `timeout`, and not much longer
+  /// than `*stopped` is false. The caller owns the socket, which is non-blocking. Errors (cluster)
+  /// name `host:port`.
+  Result<Dialed> dial(std::chrono::milliseconds timeout,
+                      const std::atomic<bool>* stopped = nullptr) const;
 
  private:
   ResolvedHost(std::string where, std::shared_ptr<const addrinfo> addresses)
@@ -39,16 +42,17 @@ class TROUPE_API ResolvedHost {
   std::shared_ptr<const addrinfo> addresses_;  // a list
 };
 
-/// Connected sockets on their way to CAF's middleman, which asks for them by address, and a hold on
-/// each, so that a handshake that a mute peer never answers can be ended. Thread-safe.
-class TROUPE_API DialedSockets {
+/// Sockets, connected or listening, on their way to CAF's middleman, which asks for them by
+/// address, and a hold on each, so that a handshake that a mute peer never answers can be ended.
+/// Thread-safe.
+class TROUPE_API SocketHandover {
  public:
   using Key = std::pair<std::string, std::uint16_t>;
 
-  DialedSockets() = default;
-  ~DialedSockets();
-  DialedSockets(const DialedSockets&) = delete;
-  DialedSockets& operator=(const DialedSockets&) = delete;
+  SocketHandover() = default;
+  ~SocketHandover();
+  SocketHandover(const SocketHandover&) = delete;
+  SocketHandover& operator=(const SocketHandover&) = delete;
 
   /// Takes ownership. A second socket for an address that is being dialed already is closed: one
   /// handshake serves both callers.
@@ -57,9 +61,12 @@ class TROUPE_API DialedSockets {
   /// The offered socket, now the caller's; -1 if there is none.
   int take(const Key& key);
 
-  /// The counterpart of each `offer`, after the handshake. With `hang_up` the connection is shut
-  /// down, which fails the handshake.
+  /// The counterpart of each `offer`, when the middleman has answered. With `hang_up` the
+  /// connection is shut down, which fails the handshake.
   void finish(const Key& key, bool hang_up);
+
+  /// Shuts down every socket whose offer is not finished, and each that is offered from now on.
+  void hang_up_all();
 
  private:
   struct Entry {
@@ -70,6 +77,7 @@ class TROUPE_API DialedSockets {
 
   std::mutex mutex_;
   std::map<Key, Entry> entries_;
+  bool hung_up_ = false;
 };
 
 }  // namespace troupe

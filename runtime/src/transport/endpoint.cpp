@@ -17,6 +17,7 @@
 
 #include "transport/endpoint.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -25,21 +26,19 @@
 #include <caf/event_based_actor.hpp>
 #include <caf/send.hpp>
 
-#include "actor/wire.hpp"
+#include "core/seconds.hpp"
 #include "transport/endpoint_state.hpp"
+#include "transport/wire.hpp"
+#include "troupe/guard.hpp"
+#include "troupe/log.hpp"
 
 namespace troupe {
 namespace {
 
 /// Failures kept and published: the first one decides, a flood of them helps nobody.
 constexpr std::size_t max_failures = 64;
-/// Frames kept for peers that are not attached yet: those of a few peers that were faster.
-constexpr std::size_t max_early_peers = 256;
-
-std::chrono::nanoseconds seconds(double value, double default_value) {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-      std::chrono::duration<double>(value > 0 ? value : default_value));
-}
+/// However short an interval somebody asks for: an endpoint that only beats is of no use.
+constexpr std::chrono::milliseconds shortest_interval{1};
 
 LinkBounds bounds_of(const runtime::v1::LinkLimits& limits) {
   LinkBounds bounds;
@@ -74,7 +73,7 @@ class ReturnToEndpoint : public Receipt::Sink {
 }  // namespace
 
 EndpointState::EndpointState(caf::stateful_actor<EndpointState>* self)
-    : self_(self), local_(LinkBounds{}) {}
+    : self_(self), early_(LinkBounds{}), local_(LinkBounds{}) {}
 
 EndpointState::~EndpointState() = default;
 
@@ -82,12 +81,15 @@ caf::behavior EndpointState::make_behavior(EndpointConfig config) {
   node_ = std::move(config.node);
   bounds_ = bounds_of(config.limits);
   transport_ = std::move(config.transport);
-  heartbeat_interval_ = seconds(config.heartbeat.interval_seconds(), 0.5);
-  heartbeat_timeout_ = seconds(config.heartbeat.timeout_seconds(), 3);
+  run_key_ = config.run_key;
+  heartbeat_interval_ = std::max<std::chrono::nanoseconds>(
+      to_duration(config.heartbeat.interval_seconds(), std::chrono::milliseconds(500)),
+      shortest_interval);
+  heartbeat_timeout_ = to_duration(config.heartbeat.timeout_seconds(), std::chrono::seconds(3));
+  early_ = EarlyFrames(bounds_);
   local_ = PeerLink(bounds_);
 
-  // Anything else comes from a stranger, or is an answer nobody waits for.
-  self_->set_default_handler(caf::drop);
+  guard(*self_);
   self_->set_down_handler([this](const caf::down_msg& down) { on_down(down.source, down.reason); });
   last_tick_ = self_->clock().now().time_since_epoch();
   self_->delayed_send(self_, heartbeat_interval_, HeartbeatTick{});
@@ -101,9 +103,9 @@ caf::behavior EndpointState::make_behavior(EndpointConfig config) {
       [this](HeartbeatTick) { tick(); },
       [this](const Bind& request) { bind(request.name, request.actor); },
       [this](const Unbind& request) { unbind(request.name); },
-      [this](const AttachPeer& request) { attach(request); },
+      [this](const AttachPeer& request) { return attach(request); },
       [this](const DetachPeer& request) { detach(request.node); },
-      [this](const Subscribe& request) { subscribe(request.observer); },
+      [this](const Subscribe& request) { observers_.add(*self_, request.observer); },
       [this](GetLinkStatus) { return link_status(); },
   };
 }
@@ -119,13 +121,17 @@ void EndpointState::bind(const std::string& name, const caf::actor& actor) {
 void EndpointState::unbind(const std::string& name) {
   const auto bound = bound_.find(name);
   if (bound == bound_.end()) return;
-  self_->demonitor(bound->second);
+  const caf::actor actor = std::move(bound->second);
   bound_.erase(bound);
+  forget_actor(actor);
 }
 
-void EndpointState::subscribe(const caf::actor& observer) {
-  for (const auto& event : events_) self_->send(observer, event);
-  observers_.push_back(observer);
+void EndpointState::forget_actor(const caf::actor& actor) {
+  // Ends all monitors there are on an actor, so not while another one is needed.
+  if (observers_.contains(actor)) return;
+  for (const auto& entry : bound_)
+    if (entry.second == actor) return;
+  self_->demonitor(actor);
 }
 
 void EndpointState::send(Parcel parcel) {
@@ -177,6 +183,8 @@ void EndpointState::return_credit(const ReturnCredit& credit) {
 
 LinkStatusList EndpointState::link_status() const {
   LinkStatusList status;
+  status.refused_frames = refused_frames_;
+  status.early_bytes = early_.bytes();
   local_.append_status(node_, status.links);
   for (const auto& [node, peer] : peers_) peer.link.append_status(node, status.links);
   return status;
@@ -184,40 +192,44 @@ LinkStatusList EndpointState::link_status() const {
 
 // --- peers --------------------------------------------------------------------------------------
 
-void EndpointState::attach(const AttachPeer& attach) {
+bool EndpointState::attach(const AttachPeer& attach) {
+  if (attach.node == node_) return false;
   const auto known = peers_.find(attach.node);
-  if (attach.node == node_ ||
-      (known != peers_.end() && known->second.endpoint == attach.endpoint)) {
-    return;
-  }
-  drop(attach.node);
+  // A live peer is not replaced: whoever calls himself by its name is another one.
+  if (known != peers_.end()) return known->second.endpoint == attach.endpoint;
   gone_.erase(attach.node);
   self_->monitor(attach.endpoint);
   peers_.emplace(attach.node, Peer{attach.endpoint, ++attachments_, PeerLink(bounds_),
                                    Liveness(heartbeat_interval_, heartbeat_timeout_)});
-  const auto early = early_.find(attach.node);
-  if (early == early_.end()) return;
-  std::vector<Frame> frames = std::move(early->second);
-  early_.erase(early);
-  for (auto& frame : frames) {
-    early_bytes_ -= frame.header.size() + frame.payload.size();
-    receive(std::move(frame));
-  }
+  for (auto& frame : early_.take(attach.node)) receive(std::move(frame));
+  return true;
 }
 
 void EndpointState::detach(const std::string& node) { drop(node); }
 
 void EndpointState::receive(Frame frame) {
+  // Before anything the frame says is believed: a stranger could name any peer as its sender.
+  if (frame.run_key != run_key_) return refuse();
   const std::string node = frame.from;
   const auto peer = peers_.find(node);
-  if (peer == peers_.end()) {
-    if (gone_.count(node) == 0) keep_early(std::move(frame));
-    return;
-  }
-  peer->second.life.on_sign_of_life();
+  if (peer != peers_.end()) return handle_frame(node, peer->second, std::move(frame));
+  // A peer that has attached this node may send before it is attached here.
+  if (gone_.count(node) == 0 && !early_.keep(std::move(frame)))
+    log_debug("endpoint", "dropped the early frames of node {}: too many", node);
+}
+
+void EndpointState::refuse() {
+  ++refused_frames_;
+  // A flood of frames is no flood of log lines.
+  if ((refused_frames_ & (refused_frames_ - 1)) == 0)
+    log_debug("endpoint", "{} frames of other runs or of strangers dropped", refused_frames_);
+}
+
+void EndpointState::handle_frame(const std::string& node, Peer& peer, Frame frame) {
+  peer.life.on_sign_of_life();
   auto decoded = decode(std::move(frame));
-  auto handled = decoded ? handle(node, peer->second, std::move(*decoded))
-                         : Result<void>(std::move(decoded).error());
+  auto handled =
+      decoded ? handle(node, peer, std::move(*decoded)) : Result<void>(std::move(decoded).error());
   if (!handled) {
     // The rest of what this peer sends cannot be understood.
     drop(node);
@@ -225,20 +237,6 @@ void EndpointState::receive(Frame frame) {
     error.where = "link from " + node + " to " + node_;
     fail(std::move(error));
   }
-}
-
-void EndpointState::keep_early(Frame frame) {
-  // A peer that has attached this node may send before it is attached here. Its chunk credit
-  // bounds what it can send; the bound here holds against strangers too.
-  const std::uint64_t bytes = frame.header.size() + frame.payload.size();
-  const bool known = early_.count(frame.from) != 0;
-  if (early_bytes_ + bytes > traffic_class_count * bounds_.chunk_budget ||
-      (!known && early_.size() >= max_early_peers)) {
-    fail(cluster_error(node_, "node " + frame.from + " sends before it is connected"));
-    return;
-  }
-  early_bytes_ += bytes;
-  early_[frame.from].push_back(std::move(frame));
 }
 
 Result<void> EndpointState::handle(const std::string& node, Peer& peer, DecodedFrame frame) {
@@ -272,6 +270,7 @@ void EndpointState::tick() {
 }
 
 void EndpointState::on_down(const caf::actor_addr& source, const caf::error& reason) {
+  observers_.forget(source);
   for (const auto& [node, peer] : peers_) {
     if (peer.endpoint == source) {
       lose(std::string(node), "connection closed");
@@ -350,12 +349,13 @@ void EndpointState::flush_credits() {
 
 void EndpointState::send_frame(const std::string& node, const Peer& peer, std::string header,
                                Blob payload) {
-  transport_->send(node, peer.endpoint, Frame{node_, std::move(header), std::move(payload)});
+  transport_->send(node, peer.endpoint,
+                   Frame{node_, std::move(header), std::move(payload), run_key_});
 }
 
 void EndpointState::lose(const std::string& node, const std::string& reason) {
   drop(node);
-  publish(caf::make_message(NodeDown{node, reason}));
+  observers_.publish(*self_, caf::make_message(NodeDown{node, reason}));
 }
 
 void EndpointState::drop(const std::string& node) {
@@ -368,12 +368,7 @@ void EndpointState::drop(const std::string& node) {
 
 void EndpointState::fail(Error error) {
   if (++failures_ > max_failures) return;
-  publish(caf::make_message(RuntimeFailure{std::move(error)}));
-}
-
-void EndpointState::publish(const caf::message& event) {
-  events_.push_back(event);
-  for (const auto& observer : observers_) self_->send(observer, event);
+  observers_.publish(*self_, caf::make_message(RuntimeFailure{std::move(error)}));
 }
 
 caf::actor spawn_endpoint(caf::actor_system& system, EndpointConfig config) {

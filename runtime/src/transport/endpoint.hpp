@@ -1,6 +1,6 @@
 #pragma once
 
-#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +22,7 @@ struct EndpointConfig {
   runtime::v1::LinkLimits limits;    ///< zero fields mean the documented defaults
   runtime::v1::Heartbeat heartbeat;  ///< the same
   std::shared_ptr<Transport> transport;
+  RunKey run_key = {};  ///< frames with another one are dropped
 };
 
 // Messages a local actor may send to an endpoint (besides Parcel):
@@ -34,7 +35,8 @@ struct Bind {
 struct Unbind {
   std::string name;
 };
-/// A peer's endpoint, after hello: links to and from it open, heartbeats start.
+/// A peer's endpoint, after hello: links to and from it open, heartbeats start. Answered with
+/// whether it is attached now; not if another live endpoint has the name.
 struct AttachPeer {
   std::string node;
   caf::actor endpoint;
@@ -43,14 +45,17 @@ struct AttachPeer {
 struct DetachPeer {
   std::string node;
 };
-/// The actor gets NodeDown and RuntimeFailure, also those that have already happened.
+/// The actor gets NodeDown and RuntimeFailure, also those that have already happened, until it
+/// ends.
 struct Subscribe {
   caf::actor observer;
 };
-/// Answered with std::vector<runtime::v1::Status::LinkStatus> (LinkStatusList).
+/// Answered with LinkStatusList.
 struct GetLinkStatus {};
 struct LinkStatusList {
   std::vector<runtime::v1::Status::LinkStatus> links;
+  std::uint64_t refused_frames = 0;  ///< dropped because of their run key
+  std::uint64_t early_bytes = 0;     ///< kept for peers that are not attached yet
 };
 
 /// The one actor of a node that talks to other nodes' endpoints: cuts parcels into chunks, keeps

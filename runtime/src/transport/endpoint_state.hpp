@@ -15,8 +15,10 @@
 #include <caf/stateful_actor.hpp>
 
 #include "core/link_bounds.hpp"
+#include "transport/early_frames.hpp"
 #include "transport/endpoint.hpp"
 #include "transport/liveness.hpp"
+#include "transport/observers.hpp"
 #include "transport/peer_link.hpp"
 
 namespace troupe {
@@ -60,16 +62,17 @@ class EndpointState {
   // Local actors.
   void bind(const std::string& name, const caf::actor& actor);
   void unbind(const std::string& name);
-  void subscribe(const caf::actor& observer);
+  void forget_actor(const caf::actor& actor);
   void send(Parcel parcel);
   void return_credit(const ReturnCredit& credit);
   LinkStatusList link_status() const;
 
   // Peers.
-  void attach(const AttachPeer& attach);
+  bool attach(const AttachPeer& attach);
   void detach(const std::string& node);
   void receive(Frame frame);
-  void keep_early(Frame frame);
+  void refuse();
+  void handle_frame(const std::string& node, Peer& peer, Frame frame);
   Result<void> handle(const std::string& node, Peer& peer, DecodedFrame frame);
   void tick();
   void on_down(const caf::actor_addr& source, const caf::error& reason);
@@ -85,28 +88,27 @@ class EndpointState {
   void lose(const std::string& node, const std::string& reason);
   void drop(const std::string& node);
   void fail(Error error);
-  void publish(const caf::message& event);
 
   caf::stateful_actor<EndpointState>* self_;
   std::string node_;
+  RunKey run_key_;
   LinkBounds bounds_;
   std::shared_ptr<Transport> transport_;
   std::chrono::nanoseconds heartbeat_interval_{};
   std::chrono::nanoseconds heartbeat_timeout_{};
 
   std::map<std::string, caf::actor> bound_;
-  std::map<std::string, Peer> peers_;                // attached ones
-  std::set<std::string> gone_;                       // down or left: their traffic is dropped
-  std::map<std::string, std::vector<Frame>> early_;  // from peers not attached yet
-  std::uint64_t early_bytes_ = 0;
+  std::map<std::string, Peer> peers_;  // attached ones
+  std::set<std::string> gone_;         // down or left: their traffic is dropped
+  EarlyFrames early_;
+  std::uint64_t refused_frames_ = 0;
   PeerLink local_;  // parcels to the node itself
   std::uint64_t attachments_ = 0;
   std::uint64_t heartbeats_ = 0;
   bool flush_queued_ = false;
   std::chrono::nanoseconds last_tick_{};
 
-  std::vector<caf::actor> observers_;
-  std::vector<caf::message> events_;  // for those who subscribe later
+  Observers observers_;
   std::size_t failures_ = 0;
 };
 

@@ -2,23 +2,13 @@
 
 #include <utility>
 
-#include <google/protobuf/unknown_field_set.h>
-
 #include "troupe/runtime/v1/link.pb.h"
+#include "troupe/strict_parse.hpp"
 
 namespace troupe {
 namespace {
 
 Error bad_frame(const std::string& what) { return cluster_error("", "malformed frame: " + what); }
-
-bool is_known(const google::protobuf::Message& message) {
-  return message.GetReflection()->GetUnknownFields(message).empty();
-}
-
-bool has_unknown_fields(const runtime::v1::FrameHeader& header) {
-  return !(is_known(header) && is_known(header.chunk()) && is_known(header.chunk().opening()) &&
-           is_known(header.credit()) && is_known(header.heartbeat()));
-}
 
 bool is_traffic_class(std::uint32_t value) { return value < traffic_class_count; }
 
@@ -87,10 +77,9 @@ std::string encode_header(const HeartbeatFrame& heartbeat) {
 
 Result<DecodedFrame> decode(Frame frame) {
   runtime::v1::FrameHeader header;
-  if (!header.ParseFromString(frame.header)) return bad_frame("its header cannot be parsed");
-  if (has_unknown_fields(header)) {
-    Error error = bad_frame("its header has unknown fields");
-    error.hint = "run the same version of troupe on all nodes";
+  if (auto parsed = parse_strictly(frame.header, header); !parsed) {
+    Error error = bad_frame(parsed.error().what);
+    error.hint = parsed.error().hint;
     return error;
   }
   switch (header.kind_case()) {

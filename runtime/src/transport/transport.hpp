@@ -4,6 +4,7 @@
 
 #include <caf/actor.hpp>
 
+#include "core/run_key.hpp"
 #include "troupe/api.hpp"
 #include "troupe/blob.hpp"
 
@@ -15,6 +16,7 @@ struct Frame {
   std::string from;  ///< name of the sending node
   std::string header;
   Blob payload;
+  RunKey run_key = {};  ///< of the sender: a frame of another run is dropped unseen
 };
 
 /// Moves frames to another node's endpoint, in order for each pair. Never blocks; the links bound

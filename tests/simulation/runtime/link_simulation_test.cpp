@@ -7,12 +7,14 @@
 
 #include <boost/test/unit_test.hpp>
 #include <caf/event_based_actor.hpp>
+#include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
 
-#include "actor/wire.hpp"
 #include "support/simulation.hpp"
+#include "transport/early_frames.hpp"
 #include "transport/endpoint.hpp"
 #include "transport/frame_codec.hpp"
+#include "transport/wire.hpp"
 
 namespace troupe::testing {
 namespace {
@@ -78,6 +80,26 @@ runtime::v1::Status::LinkStatus status_of(SimulatedCluster& cluster, const std::
   for (const auto& link : cluster.link_status(node))
     if (link.traffic() == static_cast<std::uint32_t>(traffic)) return link;
   return {};
+}
+
+/// The answer to a request to a node's endpoint.
+template <class Answer, class Request>
+Answer ask(SimulatedCluster& cluster, const std::string& node, Request request) {
+  Answer result{};
+  caf::scoped_actor self(cluster.system());
+  auto pending = self->request(cluster.endpoint(node), caf::infinite, std::move(request));
+  cluster.run_until_idle();
+  pending.receive([&](const Answer& answer) { result = answer; }, [](const caf::error&) {});
+  return result;
+}
+
+LinkStatusList link_state(SimulatedCluster& cluster, const std::string& node) {
+  return ask<LinkStatusList>(cluster, node, GetLinkStatus{});
+}
+
+bool attach(SimulatedCluster& cluster, const std::string& node, const std::string& peer,
+            const caf::actor& endpoint) {
+  return ask<bool>(cluster, node, AttachPeer{peer, endpoint});
 }
 
 struct TwoNodes {
@@ -347,20 +369,92 @@ BOOST_AUTO_TEST_CASE(frames_of_a_peer_that_attached_first_are_kept) {
   BOOST_TEST(nodes.inbox->deliveries[0].header == "early");
 }
 
-BOOST_AUTO_TEST_CASE(strangers_cannot_fill_memory_with_early_frames) {
+BOOST_AUTO_TEST_CASE(strangers_neither_fail_a_job_nor_cost_memory) {
   TwoNodes nodes;
-  const Blob piece = pattern(1 << 20, 1);
+  const RunKey other = *RunKey::from_bytes("another run's id");
   Chunk chunk;
   chunk.opening = Opening{"source", "sink", 1 << 20, 0, ""};
   const std::string header = encode_header(TrafficClass::gradient, chunk);
-  for (int i = 0; i < 100; ++i)
-    caf::anon_send(nodes.cluster.endpoint("b"), Frame{"stranger", header, piece});
+  std::uint64_t sent = 0;
+  const auto send = [&](const std::string& from, const std::string& text, const Blob& payload) {
+    caf::anon_send(nodes.cluster.endpoint("b"), Frame{from, text, payload, other});
+    ++sent;
+  };
+  for (int i = 0; i < 400; ++i) send("stranger " + std::to_string(i), header, pattern(1 << 20, 1));
+  // Also in the name of a peer, and nothing that a peer would say.
+  send("a", "\xff\xff garbage", {});
+  send("a", encode_header(CreditFrame{TrafficClass::gradient, 1 << 30, 0, "", "", 0}), {});
   nodes.cluster.run_until_idle();
-  BOOST_TEST(!nodes.cluster.observed("b").failures.empty());
-  // The link to "a" does not suffer.
+  const LinkStatusList status = link_state(nodes.cluster, "b");
+  BOOST_TEST(status.refused_frames == sent);
+  BOOST_TEST(status.early_bytes == 0u);
+  BOOST_TEST(nodes.cluster.observed("b").failures.empty());
+  BOOST_TEST(nodes.cluster.observed("b").down.empty());
   nodes.send(TrafficClass::gradient, 0, pattern(10, 1));
   nodes.cluster.run_until_idle();
   BOOST_TEST(nodes.inbox->deliveries.size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_strangers_heartbeats_keep_no_dead_peer_alive) {
+  TwoNodes nodes;
+  nodes.cluster.freeze("b");
+  const RunKey other = *RunKey::from_bytes("another run's id");
+  for (int i = 0; i < 80; ++i) {
+    caf::anon_send(nodes.cluster.endpoint("a"),
+                   Frame{"b", encode_header(HeartbeatFrame{1}), {}, other});
+    nodes.cluster.advance(milliseconds(50));
+  }
+  BOOST_TEST(nodes.cluster.observed("a").down.size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(early_frames_beyond_any_credit_are_dropped_and_no_failure) {
+  TwoNodes nodes;
+  const Blob piece = pattern(1 << 20, 1);
+  for (int i = 0; i < 100; ++i)
+    caf::anon_send(nodes.cluster.endpoint("b"), Frame{"c", "anything", piece});
+  nodes.cluster.run_until_idle();
+  BOOST_TEST(link_state(nodes.cluster, "b").early_bytes <=
+             EarlyFrames(LinkBounds{}).max_bytes_of_peer());
+  BOOST_TEST(nodes.cluster.observed("b").failures.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_name_with_a_live_endpoint_cannot_be_taken) {
+  TwoNodes nodes;
+  const auto impostor = nodes.cluster.system().spawn(receiver, nodes.inbox);
+  nodes.cluster.host("b", impostor);
+  BOOST_TEST(attach(nodes.cluster, "b", "a", nodes.cluster.endpoint("a")));
+  BOOST_TEST(!attach(nodes.cluster, "b", "a", impostor));
+  BOOST_TEST(!attach(nodes.cluster, "b", "b", impostor));
+  nodes.send(TrafficClass::gradient, 0, pattern(10, 1));
+  nodes.cluster.run_until_idle();
+  BOOST_TEST(nodes.inbox->deliveries.size() == 1u);
+  nodes.cluster.kill("a");
+  nodes.cluster.run_until_idle();
+  BOOST_TEST(attach(nodes.cluster, "b", "a", impostor));
+}
+
+BOOST_AUTO_TEST_CASE(two_sides_that_flood_each_other_do_not_wait_for_each_other) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    BOOST_TEST_CONTEXT("seed " << seed) {
+      TwoNodes nodes(limits(65536, 10'000, 4096), seed);
+      auto other = std::make_shared<Inbox>();
+      nodes.cluster.bind("a", "sink", nodes.cluster.system().spawn(receiver, other));
+      // Each message is larger than every budget.
+      const Blob payload = pattern(300'001, seed);
+      for (const auto traffic : {TrafficClass::activation, TrafficClass::gradient}) {
+        for (std::size_t i = 0; i < 20; ++i) {
+          nodes.send(traffic, i, payload);
+          nodes.cluster.mailer("b").send(Parcel{{"a", "sink"}, "source", traffic, i, "h", payload});
+        }
+      }
+      nodes.cluster.run_until_idle();
+      BOOST_TEST(nodes.inbox->deliveries.size() == 40u);
+      BOOST_TEST(other->deliveries.size() == 40u);
+      for (const char* node : {"a", "b"})
+        BOOST_TEST(status_of(nodes.cluster, node, TrafficClass::gradient).peak_bytes_in_flight() <=
+                   65536u);
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(the_same_seed_gives_the_same_run) {

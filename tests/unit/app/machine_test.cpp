@@ -3,6 +3,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "app/environment_policy.hpp"
+#include "core/resident_memory.hpp"
 
 namespace troupe {
 namespace {

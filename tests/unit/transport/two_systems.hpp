@@ -11,6 +11,7 @@
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
 #include <caf/event_based_actor.hpp>
+#include <caf/scoped_actor.hpp>
 #include <caf/send.hpp>
 
 #include "transport/basp_limits.hpp"
@@ -41,6 +42,11 @@ class Mailslot {
     return values_;
   }
 
+  std::size_t count() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return values_.size();
+  }
+
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -50,9 +56,10 @@ class Mailslot {
 /// A node with a real network, as an Application makes it.
 class RealNode {
  public:
-  explicit RealNode(const std::string& name) : system_(configured(config_)) {
+  explicit RealNode(const std::string& name, std::size_t max_frame_bytes = default_max_frame_bytes)
+      : system_(configured(config_)) {
     close_default_servers(system_);
-    network = std::make_unique<BaspNetwork>(system_);
+    network = std::make_unique<BaspNetwork>(system_, max_frame_bytes);
     EndpointConfig config;
     config.node = name;
     config.transport = std::make_shared<BaspTransport>();
@@ -62,7 +69,10 @@ class RealNode {
     mailer = Mailer(name, endpoint);
     const auto observer = [this](caf::event_based_actor*) {
       return caf::behavior{
-          [this](const NodeDown& event) { down.put(event); },
+          [this](const NodeDown& event) {
+            down.put(event);
+            happened.put(false);
+          },
           [this](const RuntimeFailure& event) { failures.put(event.error); },
       };
     };
@@ -81,15 +91,27 @@ class RealNode {
   /// Binds an actor that puts its deliveries into `deliveries`.
   void bind_inbox(const std::string& name) {
     const auto inbox = [this](caf::event_based_actor*) {
-      return caf::behavior{[this](const Delivery& delivery) { deliveries.put(delivery); }};
+      return caf::behavior{[this](const Delivery& delivery) {
+        deliveries.put(delivery);
+        happened.put(true);
+      }};
     };
     actors_.push_back(system_.spawn(inbox));
     mailer.bind(name, actors_.back());
   }
 
+  LinkStatusList link_status() {
+    LinkStatusList status;
+    caf::scoped_actor self(system_);
+    self->request(endpoint, patience, GetLinkStatus{})
+        .receive([&](const LinkStatusList& answer) { status = answer; }, [](const caf::error&) {});
+    return status;
+  }
+
   Mailslot<Delivery> deliveries;
   Mailslot<NodeDown> down;
   Mailslot<Error> failures;
+  Mailslot<bool> happened;  ///< in this order: true for a delivery, false for a peer that is down
 
  private:
   static caf::actor_system_config& configured(caf::actor_system_config& config) {

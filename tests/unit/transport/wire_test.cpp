@@ -8,7 +8,7 @@
 #include <caf/binary_deserializer.hpp>
 #include <caf/binary_serializer.hpp>
 
-#include "actor/wire.hpp"
+#include "transport/wire.hpp"
 
 namespace troupe {
 namespace {
@@ -38,7 +38,9 @@ BOOST_FIXTURE_TEST_SUITE(wire, Fixture)
 
 BOOST_AUTO_TEST_CASE(a_frame_survives_serialization) {
   Frame loaded;
-  BOOST_REQUIRE(load(save(Frame{"node", "header", Blob::copy_of("payload", 7)}), loaded));
+  const RunKey key = *RunKey::from_bytes("0123456789abcdef");
+  BOOST_REQUIRE(load(save(Frame{"node", "header", Blob::copy_of("payload", 7), key}), loaded));
+  BOOST_TEST((loaded.run_key == key));
   BOOST_TEST(loaded.from == "node");
   BOOST_TEST(loaded.header == "header");
   BOOST_REQUIRE_EQUAL(loaded.payload.size(), 7u);

@@ -1,4 +1,4 @@
-#include "app/version.hpp"
+#include "actor/version.hpp"
 
 #include <fmt/format.h>
 #include <google/protobuf/descriptor.h>

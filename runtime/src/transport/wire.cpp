@@ -1,4 +1,4 @@
-#include "actor/wire.hpp"
+#include "transport/wire.hpp"
 
 #include <caf/binary_deserializer.hpp>
 #include <caf/sec.hpp>
@@ -28,6 +28,13 @@ caf::error load_string(caf::deserializer& source, std::string& text) {
   return length == 0 ? caf::error{} : source.apply_raw(length, text.data());
 }
 
+caf::error load_key(caf::deserializer& source, RunKey& key) {
+  std::string bytes(RunKey::size, '\0');
+  if (auto error = source.apply_raw(bytes.size(), bytes.data())) return error;
+  key = *RunKey::from_bytes(bytes);
+  return {};
+}
+
 caf::error load_blob(caf::deserializer& source, Blob& blob) {
   std::uint64_t length = 0;
   if (auto error = load_length(source, length)) return error;
@@ -54,12 +61,15 @@ caf::error inspect(caf::deserializer& source, ControlBytes& control) {
 }
 
 caf::error inspect(caf::serializer& sink, Frame& frame) {
+  std::string key = frame.run_key.bytes();
+  if (auto error = sink.apply_raw(key.size(), key.data())) return error;
   if (auto error = save_bytes(sink, frame.from.data(), frame.from.size())) return error;
   if (auto error = save_bytes(sink, frame.header.data(), frame.header.size())) return error;
   return save_bytes(sink, frame.payload.data(), frame.payload.size());
 }
 
 caf::error inspect(caf::deserializer& source, Frame& frame) {
+  if (auto error = load_key(source, frame.run_key)) return error;
   if (auto error = load_string(source, frame.from)) return error;
   if (auto error = load_string(source, frame.header)) return error;
   return load_blob(source, frame.payload);
