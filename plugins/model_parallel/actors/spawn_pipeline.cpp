@@ -2,6 +2,7 @@
 
 #include "actors/driver.hpp"
 #include "core/model_catalog.hpp"
+#include "core/optimizer_check.hpp"
 #include "core/plan.hpp"
 #include "troupe/model_parallel/pipeline.hpp"
 
@@ -57,7 +58,11 @@ Result<Plan> plan_of(const JobSession& session, const PipelineOptions& options) 
   request.schedule = options.schedule;
   request.precision = options.precision;
   request.optimizer = options.optimizer;
-  return make_plan(request);
+  request.locate = [](const std::string& path) { return "spawn_pipeline: " + path; };
+  TROUPE_ASSIGN(Plan plan, make_plan(request));
+  // The caller gives one tensor, the inputs.
+  TROUPE_TRY(check_fields(plan, {"inputs"}, request.locate));
+  return plan;
 }
 
 }  // namespace
@@ -67,12 +72,14 @@ Result<std::unique_ptr<Pipeline>> spawn_pipeline(JobSession& session,
   if (options.schedule != v1::SCHEDULE_GPIPE)
     return bad_input("spawn_pipeline", "forward and backward are separate calls here",
                      "use SCHEDULE_GPIPE");
+  TROUPE_TRY(check_clip_grad_norm(options.clip_grad_norm, "spawn_pipeline"));
   TROUPE_ASSIGN(const Plan plan, plan_of(session, options));
   DriverOptions driver;
   driver.schedule = options.schedule;
   driver.lr = options.optimizer.sgd().lr();
   driver.clip_grad_norm = options.clip_grad_norm;
   driver.wait_for_driver = true;
+  driver.allow_mixed_numerics = options.allow_mixed_numerics;
   TROUPE_ASSIGN(auto started, Driver::start(session, plan, std::move(driver)));
   return std::unique_ptr<Pipeline>(std::make_unique<DrivenPipeline>(std::move(started)));
 }

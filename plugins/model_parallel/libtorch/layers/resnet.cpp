@@ -43,6 +43,10 @@ class ConvNorm {
   at::Tensor operator()(const at::Tensor& x, bool training) const {
     const at::Tensor y = convolution_.forward(x);
     if (training) {
+      // The unbiased variance of one value is 0 / 0, which would stay in the running one for ever.
+      TORCH_CHECK(y.numel() > y.size(1),
+                  "batch norm needs more than one value per channel when training, got ",
+                  y.sizes());
       const c10::NoGradGuard no_grad;
       at::Tensor(batches_).add_(1);
     }
