@@ -14,6 +14,7 @@
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
+#include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "libtorch/convolution.hpp"
@@ -99,7 +100,8 @@ void with_convolution(std::vector<Layer>& layers) {
 void step_overhead(std::vector<Layer>& layers) {
   for (Layer& layer : layers) {
     layer.convolution.take_gradient();
-    layer.convolution.weight_changed();
+    const c10::NoGradGuard no_grad;
+    at::Tensor(layer.weight).mul_(1);  // counts as a change
   }
 }
 

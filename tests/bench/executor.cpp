@@ -102,7 +102,7 @@ Phases step(LocalPipeline& pipeline, const LocalPipeline::Fields& batch, std::ui
     phases.measure("backward", [&] { pipeline.backward(part); });
   }
   phases.measure("norms", [&] { pipeline.squared_norms(); });
-  phases.measure("update", [&] { pipeline.update({false, {0.05}, 1}); });
+  phases.measure("update", [&] { pipeline.update({{0.05}, 1}); });
   return phases;
 }
 

@@ -2,7 +2,6 @@
 
 #include <cstring>
 
-#include "core/host_sum.hpp"
 #include "core/model_catalog.hpp"
 #include "core/random.hpp"
 
@@ -55,7 +54,7 @@ Plan make_test_plan(const ChainOptions& options) {
     request.stages.push_back(stage);
   }
   if (options.with_loss) request.loss.emplace().mutable_mse();
-  request.precision = v1::PRECISION_FLOAT64;
+  request.precision = options.precision;
   auto& sgd = *request.optimizer.emplace().mutable_sgd();
   sgd.set_lr(0.5);
   sgd.set_momentum(0.9);
@@ -77,16 +76,6 @@ MicroBatch training(std::uint64_t step, std::uint32_t index, std::uint32_t sampl
   micro_batch.samples = samples;
   micro_batch.weight = weight;
   return micro_batch;
-}
-
-Value Chain::absent() {
-  Value value;
-  value.absent = true;
-  return value;
-}
-
-Chain::ValueKey Chain::key_of(const v1::ValueRef& value) {
-  return {value.layer(), value.slot(), value.field()};
 }
 
 Chain::Chain(const ExecutorFactory& create, const ChainOptions& options)
@@ -122,14 +111,13 @@ Chain::Forward Chain::forward(const MicroBatch& micro_batch, const HostTensor& i
 
 void Chain::backward(const MicroBatch& micro_batch, const Value& output_gradient) {
   const auto& values = values_.at(micro_batch.index);
-  std::map<ValueKey, std::vector<Value>> gradients;  // of each value, last reader first
+  std::map<ValueKey, Value> gradients;  // from the next stage that reads the value
   for (std::size_t s = executors_.size(); s-- > 0;) {
     BackwardTask task{micro_batch, {}};
     for (const auto& outbound : config(s).outbound()) {
-      Value sum = s + 1 == executors_.size() ? output_gradient : absent();
-      for (const auto& gradient : gradients[key_of(outbound.value())])
-        sum = value_of(add_values(sum, gradient));
-      task.output_gradients.push_back(std::move(sum));
+      const bool to_driver = s + 1 == executors_.size();
+      task.output_gradients.push_back(to_driver ? output_gradient
+                                                : gradients.at(key_of(outbound.value())));
     }
     const auto outcome = value_of(await<BackwardOutcome>(
         [&](auto done) { executors_[s]->backward(std::move(task), std::move(done)); }));
@@ -137,7 +125,7 @@ void Chain::backward(const MicroBatch& micro_batch, const Value& output_gradient
       const auto key = key_of(config(s).inbound(i).value());
       if (!values.at(key).requires_grad && !outcome.input_gradients.at(i).absent)
         throw std::runtime_error("a gradient for a value that needs none");
-      gradients[key].push_back(outcome.input_gradients.at(i));
+      gradients[key] = outcome.input_gradients.at(i);
     }
   }
   values_.erase(micro_batch.index);
@@ -176,7 +164,7 @@ void Chain::train_step(std::uint64_t step) {
   forward(second, inputs.rows(3, 5), targets.rows(3, 5));
   backward(first);
   backward(second);
-  update({false, {0.5}, 0.75});
+  update({{0.5}, 0.75});
 }
 
 bool same_bytes(const TensorMap& a, const TensorMap& b) {

@@ -6,7 +6,6 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -41,6 +40,7 @@ struct ChainOptions {
   bool with_loss = true;
   bool frozen = false;
   std::uint64_t seed = 11;
+  v1::Precision precision = v1::PRECISION_FLOAT64;
 };
 
 /// A small model, in layer order: "a" (linear, 6 to 5), "b" (tanh), "c" (linear, 5 to 4),
@@ -70,7 +70,7 @@ class Chain {
   Forward forward(const MicroBatch& micro_batch, const HostTensor& inputs,
                   const HostTensor& targets);
   /// `output_gradient` is for the output of the last layer, when there is no loss.
-  void backward(const MicroBatch& micro_batch, const Value& output_gradient = absent());
+  void backward(const MicroBatch& micro_batch, const Value& output_gradient = absent_value());
   std::vector<double> squared_norms();
   void update(const StepUpdate& update);
   TensorMap state();
@@ -78,12 +78,7 @@ class Chain {
   /// A training step of two micro-batches of 3 and 2 samples: forwards, backwards, update.
   void train_step(std::uint64_t step);
 
-  static Value absent();
-
  private:
-  using ValueKey = std::tuple<std::string, std::uint32_t, std::string>;
-  static ValueKey key_of(const v1::ValueRef& value);
-
   Plan plan_;
   std::vector<std::unique_ptr<StageExecutor>> executors_;
   std::map<std::uint32_t, std::map<ValueKey, Value>> values_;  // by micro-batch

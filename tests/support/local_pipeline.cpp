@@ -94,9 +94,8 @@ LocalPipeline::Fields LocalPipeline::backward(
     for (int in = 0; in < configs_[i].inbound_size(); ++in) {
       Value& gradient = outcome.input_gradients[static_cast<std::size_t>(in)];
       if (gradient.absent) continue;
-      const std::string name = key(configs_[i].inbound(in).value());
-      if (!gradients.emplace(name, std::move(gradient)).second)
-        throw std::runtime_error("several stages read " + name);
+      // Where several stages read a value, the earlier one's gradient includes the later one's.
+      gradients[key(configs_[i].inbound(in).value())] = std::move(gradient);
     }
   }
   return gradients;

@@ -115,8 +115,7 @@ struct DataState {
     run->kind = kind;
     run->step = step;
     run->cut = cut;
-    self->send(pipeline,
-               RunOpened{step, static_cast<std::uint32_t>(cut.micro_batches()), cut.samples()});
+    self->send(pipeline, RunOpened{step, static_cast<std::uint32_t>(cut.micro_batches())});
   }
 
   void admit(const AdmitMicroBatch& admitted) {

@@ -11,6 +11,7 @@
 #include "actors/data_actor.hpp"
 #include "actors/pipeline_client.hpp"
 #include "core/learning_rate.hpp"
+#include "core/numerics.hpp"
 #include "core/plan.hpp"
 #include "troupe/result.hpp"
 #include "troupe/session.hpp"
@@ -22,6 +23,8 @@ struct DriverOptions {
   std::vector<LearningRate> learning_rates;  ///< by group of parameters; none: no training
   double clip_grad_norm = 0;
   bool wait_for_driver = false;  ///< steps are decided by PipelineClient::apply_step
+  /// Announce stages that differ in what decides the bits of results, instead of refusing them.
+  bool allow_mixed_numerics = false;
   std::map<v1::Key::Kind, FeedConfig> feeds;
 };
 
@@ -38,14 +41,18 @@ class Driver {
 
   PipelineClient& pipeline() { return *client_; }
 
+  /// What computes each stage.
+  const std::vector<StageNumerics>& numerics() const { return numerics_; }
+
   /// Replaces parameters and buffers on the stages that own them; see split_state.
   Result<void> load_state(const TensorMap& tensors, bool complete, const std::string& where);
 
  private:
-  Driver(JobSession& session, const Plan& plan) : session_(session), plan_(plan) {}
+  Driver(JobSession& session, const Plan& plan);
   void spawn_local_actors(DriverOptions options);
   Result<void> spawn_stages();
   Result<void> wait_until_ready();
+  Result<void> check_numerics(bool allow_mixed) const;
 
   JobSession& session_;
   Plan plan_;
@@ -53,6 +60,7 @@ class Driver {
   caf::actor optimizer_;
   caf::actor pipeline_;
   std::unique_ptr<PipelineClient> client_;
+  std::vector<StageNumerics> numerics_;
 };
 
 }  // namespace troupe::mp

@@ -44,7 +44,6 @@ struct OpenSuppliedRun {
 struct RunOpened {
   std::uint64_t step = 0;
   std::uint32_t micro_batches = 0;
-  std::uint64_t samples = 0;
 };
 
 /// Pipeline -> data: send this micro-batch to the stages as soon as its batch is built.
@@ -79,7 +78,8 @@ struct DecideStep {
 
 // --- client <-> pipeline ---------------------------------------------------------------------
 // Commands are requests; one at a time. Each is answered by Reply<...>, with the first error of
-// the job once there is one.
+// the job once there is one. A command out of order, or with arguments that do not fit, is bad
+// input and leaves everything as it was.
 
 template <class T>
 struct Reply {
@@ -119,9 +119,13 @@ struct ApplyStep {};
 /// Gathers all parameters and buffers: Reply<TensorMap>.
 struct ExportModel {};
 
-/// Replaces parameters and buffers, by stage: Reply<Done>.
+/// Replaces parameters and buffers, by stage: Reply<ModelImported>.
 struct ImportModel {
   std::map<std::uint32_t, std::vector<NamedTensor>> tensors;
+};
+struct ModelImported {
+  /// What the stages that were asked compute with.
+  std::map<std::uint32_t, runtime::v1::NumericFingerprint> fingerprints;
 };
 
 struct Done {};
@@ -132,7 +136,6 @@ struct StepOutcome {
   LossTotals totals;
   double lr = 0;
   double grad_norm = 0;
-  bool skipped = false;
   double seconds = 0;
   bool interrupted = false;  ///< the user asked to stop; the step is complete
   /// By stage: sums of times, activation bytes still held, highest peaks of this step.
@@ -168,4 +171,5 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mp::Reply<troupe::mp::StepOutcome>)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mp::Reply<troupe::mp::EvaluationOutcome>)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mp::Reply<troupe::mp::HostTensor>)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mp::Reply<troupe::mp::TensorMap>)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mp::Reply<troupe::mp::ModelImported>)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mp::Reply<troupe::mp::Done>)

@@ -11,7 +11,6 @@
 #include <caf/stateful_actor.hpp>
 
 #include "actors/messages.hpp"
-#include "core/host_sum.hpp"
 #include "troupe/guard.hpp"
 
 namespace troupe::mp {
@@ -65,6 +64,12 @@ void run(ExecutorSelf* self, std::function<void()> operation) {
   self->delayed_send(self, delay, ResumeOperation{std::move(operation)});
 }
 
+Result<runtime::v1::NumericFingerprint> initialise(StageExecutor& executor,
+                                                   const v1::StageConfig& config) {
+  TROUPE_TRY(executor.initialise(config));
+  return executor.fingerprint();
+}
+
 caf::behavior executor_behavior(ExecutorSelf* self, std::shared_ptr<StageExecutor> executor,
                                 ExecutionPolicy policy, double slow_down_seconds) {
   guard(*self);
@@ -75,21 +80,15 @@ caf::behavior executor_behavior(ExecutorSelf* self, std::shared_ptr<StageExecuto
   return {
       [self](const InitialiseExecutor& message) {
         const Responder respond(self);
-        respond(self->state.executor->initialise(message.config));
+        respond(initialise(*self->state.executor, message.config));
       },
       [self](RunForward& message) {
         run(self, [self, respond = Responder(self), task = std::move(message.task)]() mutable {
           self->state.executor->forward(std::move(task), respond);
         });
       },
-      [self](const RunBackward& message) {
-        run(self, [self, respond = Responder(self), message] {
-          BackwardTask task{message.micro_batch, {}};
-          for (const auto& by_reader : message.gradients_by_reader) {
-            auto sum = sum_gradients(by_reader);
-            if (!sum) return respond(Result<BackwardOutcome>(std::move(sum).error()));
-            task.output_gradients.push_back(std::move(sum).value());
-          }
+      [self](RunBackward& message) {
+        run(self, [self, respond = Responder(self), task = std::move(message.task)]() mutable {
           self->state.executor->backward(std::move(task), respond);
         });
       },

@@ -14,7 +14,8 @@
 
 namespace troupe::mp {
 
-/// Stage -> executor: create layers and parameters. The first message.
+/// Stage -> executor: create layers and parameters. The first message; answered with
+/// ExecutorDone<NumericFingerprint>.
 struct InitialiseExecutor {
   v1::StageConfig config;
 };
@@ -26,10 +27,7 @@ struct RunForward {
 
 /// Stage -> executor: answered with ExecutorDone<BackwardOutcome>.
 struct RunBackward {
-  MicroBatch micro_batch;
-  /// For each outbound value the gradients of its readers, in reader order; the executor actor
-  /// adds them.
-  std::vector<std::vector<Value>> gradients_by_reader;
+  BackwardTask task;
 };
 
 /// Stage -> executor: answered with ExecutorDone<GradientSummary>.
@@ -76,6 +74,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mp::RunUpdate)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mp::ExportExecutorState)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mp::ImportExecutorState)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mp::DiscardAll)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mp::ExecutorDone<troupe::runtime::v1::NumericFingerprint>)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mp::ExecutorDone<troupe::mp::ForwardOutcome>)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mp::ExecutorDone<troupe::mp::BackwardOutcome>)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mp::ExecutorDone<troupe::mp::GradientSummary>)

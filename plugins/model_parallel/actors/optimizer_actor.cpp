@@ -59,6 +59,8 @@ struct OptimizerState {
     if (failed) return;
     auto message = parse_message(delivery);
     if (!message) return fail(message.error());
+    const auto& from = message->key();
+    if (from.job() != config.job || from.generation() != config.generation) return;
     switch (message->body_case()) {
       case v1::Message::kStepReport: return take(message->key(), message->step_report());
       case v1::Message::kStepCommitted: return take(message->key(), message->step_committed());
@@ -127,7 +129,6 @@ struct OptimizerState {
     v1::Message message;
     *message.mutable_key() = key;
     auto* finished = message.mutable_step_finished();
-    finished->set_skipped(decision->skip());
     finished->set_lr(decision->lr(0));
     finished->set_grad_norm_bits(bits_of(reports->norm()));
     for (auto& times : reports->times()) *finished->add_times() = std::move(times);

@@ -15,6 +15,8 @@ namespace troupe::mp {
 
 struct OptimizerActorConfig {
   Mailer mailer;
+  std::string job;
+  std::uint64_t generation = 0;
   ActorAddress pipeline;
   std::vector<ActorAddress> stages;
   /// Of all parameters, in the model's order: names the culprit in errors.
@@ -27,7 +29,7 @@ struct OptimizerActorConfig {
 
 /// Decides each step for all stages at once: gathers their reports, adds up the global gradient
 /// norm, tells every stage what to do, and reports the step to the pipeline once all have
-/// committed. Non-finite gradients fail the job.
+/// committed. Non-finite gradients fail the job. Messages of another job or generation are dropped.
 caf::actor spawn_optimizer(caf::actor_system& system, OptimizerActorConfig config);
 
 }  // namespace troupe::mp

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <set>
 #include <utility>
@@ -40,6 +41,9 @@
 // `accumulating` ends like `applying`: the optimizer is told to keep the gradients of the last
 // step, because the driver went forward again without applying them. Messages of one activity come
 // from several senders in any order, so each end is a condition on everything, checked after each.
+//
+// ForwardBatch begins a step, ApplyStep ends it. Predictions, exports and imports are for between
+// steps: stages do them only then, so within one the caller would wait for ever.
 
 namespace troupe::mp {
 namespace {
@@ -68,7 +72,7 @@ struct PendingOutput {
   v1::Key key;
   ActorAddress producer;
   AdmissionUnit unit = 0;
-  std::int64_t rows = 0;
+  Shape shape;
   bool requires_grad = false;
 };
 
@@ -113,6 +117,7 @@ struct PipelineState {
 
   // ExportModel and ImportModel.
   TensorMap exported;
+  ModelImported imported;
   std::set<std::uint32_t> stages_left;
 
   void start(PipelineActorConfig c) {
@@ -149,6 +154,12 @@ struct PipelineState {
     reply_error(error);
   }
 
+  /// Answers a command that cannot be carried out as it is; the job goes on.
+  void refuse(const Error& error) {
+    activity = Activity::idle;
+    reply_error(error);
+  }
+
   void node_down(const NodeDown& down) {
     std::string place = "node " + down.node;
     for (std::size_t i = 0; i < config.stages.size(); ++i)
@@ -173,6 +184,16 @@ struct PipelineState {
     activity = first;
     began = Clock::now();
     return true;
+  }
+
+  /// Like `begin`, for what stages do between steps only: they would keep it until the step that
+  /// the caller has begun is applied.
+  template <class T>
+  bool begin_between_steps(Activity first) {
+    if (!begin<T>(first)) return false;
+    if (pending_outputs.empty() && !gradients_held) return true;
+    refuse(bad_input("pipeline", "a step is under way", "call step first"));
+    return false;
   }
 
   template <class T>
@@ -204,7 +225,9 @@ struct PipelineState {
   }
 
   void predict(const PredictBatch& command) {
-    if (!begin<HostTensor>(Activity::predicting)) return;
+    if (!begin_between_steps<HostTensor>(Activity::predicting)) return;
+    if (auto fits = check_inputs(command.inputs, command.micro_batch_size); !fits)
+      return refuse(fits.error());
     predicted.clear();
     batches_left = 0;
     start_run(v1::Key::KIND_INFER, ++last_prediction);
@@ -214,7 +237,10 @@ struct PipelineState {
   void forward(const ForwardBatch& command) {
     if (!begin<HostTensor>(Activity::forwarding)) return;
     if (!pending_outputs.empty())
-      return fail(bad_input("pipeline", "forward before the backward of the last forward"));
+      return refuse(bad_input("pipeline", "forward before the backward of the last forward",
+                              "call backward first"));
+    if (auto fits = check_inputs(command.inputs, command.micro_batch_size); !fits)
+      return refuse(fits.error());
     if (!gradients_held) return start_forward(command);
     next_forward = command;
     activity = Activity::accumulating;
@@ -230,18 +256,24 @@ struct PipelineState {
 
   void backward(const BackwardBatch& command) {
     if (!begin<Done>(Activity::backwarding)) return;
-    std::int64_t rows = 0;
-    for (const auto& output : pending_outputs) rows += output.rows;
-    const auto& gradient = command.output_gradient;
-    if (pending_outputs.empty())
-      return fail(bad_input("pipeline", "backward without a forward before it"));
-    if (gradient.shape.empty() || gradient.shape[0] != rows)
-      return fail(bad_input("pipeline", "the gradient has shape " + to_string(gradient.shape) +
-                                            ", the outputs have " + std::to_string(rows) +
-                                            " rows"));
-    send_output_gradients(gradient);
+    if (auto fits = check_gradient(command.output_gradient); !fits) return refuse(fits.error());
+    send_output_gradients(command.output_gradient);
     gradients_held = true;
     check_done();
+  }
+
+  Result<void> check_gradient(const HostTensor& gradient) const {
+    if (pending_outputs.empty())
+      return bad_input("pipeline", "backward without a forward before it", "call forward first");
+    Shape outputs_shape = pending_outputs.front().shape;
+    outputs_shape[0] = 0;
+    for (const auto& output : pending_outputs) outputs_shape[0] += output.shape[0];
+    if (gradient.shape == outputs_shape && is_floating(gradient.dtype)) return {};
+    return bad_input("pipeline",
+                     "the gradient is " + to_string(gradient.dtype) + " of shape " +
+                         to_string(gradient.shape) + ", the outputs have shape " +
+                         to_string(outputs_shape),
+                     "it must be floating-point and of the outputs' shape");
   }
 
   /// The backward of the caller's own loss starts here instead of at a loss layer.
@@ -249,8 +281,8 @@ struct PipelineState {
     std::int64_t row = 0;
     for (const auto& output : pending_outputs) {
       Value value;
-      value.tensor = gradient.rows(row, row + output.rows);
-      row += output.rows;
+      value.tensor = gradient.rows(row, row + output.shape[0]);
+      row += output.shape[0];
       if (!output.requires_grad) continue;
       v1::Message message;
       *message.mutable_key() = output.key;
@@ -263,13 +295,18 @@ struct PipelineState {
 
   void apply() {
     if (!begin<StepOutcome>(Activity::applying)) return;
-    if (!gradients_held) return fail(bad_input("pipeline", "step without a backward before it"));
+    if (!pending_outputs.empty())
+      return refuse(bad_input("pipeline", "step before the backward of the last forward",
+                              "call backward first"));
+    if (!gradients_held)
+      return refuse(bad_input("pipeline", "step without a backward before it",
+                              "call forward and backward first"));
     step_finished.reset();
     self->send(config.optimizer, DecideStep{step, false});
   }
 
   void export_model() {
-    if (!begin<TensorMap>(Activity::exporting)) return;
+    if (!begin_between_steps<TensorMap>(Activity::exporting)) return;
     exported.clear();
     for (std::uint32_t i = 0; i < config.stages.size(); ++i) {
       stages_left.insert(i);
@@ -280,7 +317,8 @@ struct PipelineState {
   }
 
   void import_model(const ImportModel& command) {
-    if (!begin<Done>(Activity::importing)) return;
+    if (!begin_between_steps<ModelImported>(Activity::importing)) return;
+    imported = {};
     for (const auto& [stage, tensors] : command.tensors) {
       if (stage >= config.stages.size())
         return fail(internal_error("pipeline", "import into an unknown stage"));
@@ -331,10 +369,18 @@ struct PipelineState {
     self->send(config.data, OpenRun{kind, step, batches, rewind});
   }
 
+  /// Samples are counted in 32 bits on their way.
+  static Result<void> check_inputs(const HostTensor& inputs, std::uint32_t micro_batch_size) {
+    constexpr std::int64_t most = std::numeric_limits<std::uint32_t>::max();
+    if (inputs.shape.empty() || inputs.shape[0] <= 0 || inputs.shape[0] > most)
+      return bad_input("pipeline", "inputs of shape " + to_string(inputs.shape),
+                       "the first dimension counts samples, from 1 to " + std::to_string(most));
+    if (micro_batch_size == 0)
+      return bad_input("pipeline", "a micro_batch_size of 0", "at least one sample");
+    return {};
+  }
+
   void supply(const HostTensor& inputs, std::uint32_t micro_batch_size) {
-    if (inputs.shape.empty() || inputs.shape[0] <= 0 || micro_batch_size == 0)
-      return fail(bad_input("pipeline", "inputs of shape " + to_string(inputs.shape) +
-                                            " cannot be cut into micro-batches"));
     OpenSuppliedRun open;
     open.kind = kind;
     open.step = step;
@@ -396,11 +442,13 @@ struct PipelineState {
         TROUPE_TRY(expect_current(delivery, key));
         step_finished = message.step_finished();
         return {};
-      case v1::Message::kStepCommitted: return {};  // the optimizer's StepFinished says it for all
       case v1::Message::kFailed: return to_error(message.failed());
       case v1::Message::kStateTensor: return take_state(delivery, message.state_tensor());
       case v1::Message::kStateEnd: return stage_moved_state(message.state_end().stage());
-      case v1::Message::kStateLoaded: return stage_moved_state(message.state_loaded().stage());
+      case v1::Message::kStateLoaded:
+        imported.fingerprints[message.state_loaded().stage()] =
+            message.state_loaded().fingerprint();
+        return stage_moved_state(message.state_loaded().stage());
       default:
         return internal_error(to_string(delivery.from), "unexpected message to the pipeline");
     }
@@ -425,7 +473,7 @@ struct PipelineState {
     output.key = message.key();
     output.producer = delivery.from;
     output.unit = delivery.unit;
-    output.rows = value.tensor.shape[0];
+    output.shape = value.tensor.shape;
     output.requires_grad = value.requires_grad;
     pending_outputs.push_back(std::move(output));
     return {};
@@ -483,7 +531,7 @@ struct PipelineState {
         if (stages_left.empty()) finish(std::move(exported));
         return;
       case Activity::importing:
-        if (stages_left.empty()) finish(Done{});
+        if (stages_left.empty()) finish(std::move(imported));
         return;
     }
   }
@@ -496,7 +544,6 @@ struct PipelineState {
     outcome.totals = progress.loss_totals();
     outcome.lr = step_finished->lr();
     outcome.grad_norm = double_from_bits(step_finished->grad_norm_bits());
-    outcome.skipped = step_finished->skipped();
     outcome.seconds = seconds();
     outcome.interrupted = interrupted;
     outcome.times = times.by_stage();
@@ -521,8 +568,7 @@ struct PipelineState {
     if (interrupted && batches_left != 0)
       return fail(Error{ErrorCode::interrupted, "prediction", "interrupted", ""});
     if (batches_left != 0) return open_forward_only(false);
-    auto whole = concatenate_rows(predicted);
-    predicted.clear();
+    auto whole = concatenate_rows(std::exchange(predicted, {}));
     if (!whole) return fail(whole.error());
     finish(std::move(whole).value());
   }

@@ -56,10 +56,9 @@ Result<StepOutcome> PipelineClient::apply_step() { return ask<StepOutcome>(Apply
 
 Result<TensorMap> PipelineClient::export_model() { return ask<TensorMap>(ExportModel{}); }
 
-Result<void> PipelineClient::import_model(
+Result<ModelImported> PipelineClient::import_model(
     std::map<std::uint32_t, std::vector<NamedTensor>> tensors) {
-  TROUPE_TRY(ask<Done>(ImportModel{std::move(tensors)}));
-  return {};
+  return ask<ModelImported>(ImportModel{std::move(tensors)});
 }
 
 }  // namespace troupe::mp

@@ -27,7 +27,7 @@ class PipelineClient {
   Result<void> backward(const HostTensor& output_gradient);
   Result<StepOutcome> apply_step();
   Result<TensorMap> export_model();
-  Result<void> import_model(std::map<std::uint32_t, std::vector<NamedTensor>> tensors);
+  Result<ModelImported> import_model(std::map<std::uint32_t, std::vector<NamedTensor>> tensors);
 
  private:
   template <class T, class Command>

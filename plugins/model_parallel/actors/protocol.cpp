@@ -26,19 +26,8 @@ Parcel make_parcel(const Route& route, const v1::Message& message, Blob payload)
   return parcel;
 }
 
-std::string describe(v1::Key::Kind kind, std::uint64_t step, std::uint32_t micro_batch) {
-  return to_string(MicroBatchKey{kind, step, micro_batch});
-}
-
 ActorAddress to_address(const v1::StageConfig::Address& address) {
   return {address.node(), address.actor()};
-}
-
-v1::StageConfig::Address to_proto(const ActorAddress& address) {
-  v1::StageConfig::Address proto;
-  proto.set_node(address.node);
-  proto.set_actor(address.actor);
-  return proto;
 }
 
 v1::Failed to_proto(const Error& error, std::uint32_t stage) {

@@ -28,11 +28,7 @@ struct Route {
 /// A parcel that carries `message` and `payload`.
 Parcel make_parcel(const Route& route, const v1::Message& message, Blob payload = {});
 
-/// "train step 3, micro-batch 1": a micro-batch in logs and errors.
-std::string describe(v1::Key::Kind kind, std::uint64_t step, std::uint32_t micro_batch);
-
 ActorAddress to_address(const v1::StageConfig::Address& address);
-v1::StageConfig::Address to_proto(const ActorAddress& address);
 
 /// `Failed` with the parts of an error, and back.
 v1::Failed to_proto(const Error& error, std::uint32_t stage);

@@ -58,7 +58,11 @@ Result<Plan> plan_of(const JobSession& session, const PipelineOptions& options) 
   request.schedule = options.schedule;
   request.precision = options.precision;
   request.optimizer = options.optimizer;
-  return make_plan(request);
+  request.locate = [](const std::string& path) { return "spawn_pipeline: " + path; };
+  TROUPE_ASSIGN(Plan plan, make_plan(request));
+  // The caller gives one tensor, the inputs.
+  TROUPE_TRY(check_fields(plan, {"inputs"}, request.locate));
+  return plan;
 }
 
 }  // namespace
@@ -68,14 +72,16 @@ Result<std::unique_ptr<Pipeline>> spawn_pipeline(JobSession& session,
   if (options.schedule != v1::SCHEDULE_GPIPE)
     return bad_input("spawn_pipeline", "forward and backward are separate calls here",
                      "use SCHEDULE_GPIPE");
+  TROUPE_TRY(check_clip_grad_norm(options.clip_grad_norm, "spawn_pipeline"));
   TROUPE_ASSIGN(const Plan plan, plan_of(session, options));
   DriverOptions driver;
   driver.schedule = options.schedule;
   TROUPE_ASSIGN(driver.learning_rates,
                 learning_rates(options.optimizer, RunLength(),
-                               [](const std::string& path) { return "optimizer." + path; }));
+                               [](const std::string& path) { return path; }));
   driver.clip_grad_norm = options.clip_grad_norm;
   driver.wait_for_driver = true;
+  driver.allow_mixed_numerics = options.allow_mixed_numerics;
   TROUPE_ASSIGN(auto started, Driver::start(session, plan, std::move(driver)));
   return std::unique_ptr<Pipeline>(std::make_unique<DrivenPipeline>(std::move(started)));
 }

@@ -55,6 +55,9 @@ caf::behavior stage_behavior(StageSelf* self, const v1::StageConfig& config, con
   self->send(compute, InitialiseExecutor{config});
   return {
       [self](const Delivery& delivery) { self->state.receive(delivery); },
+      [self](const ExecutorDone<runtime::v1::NumericFingerprint>& done) {
+        self->state.executor_ready(done.result);
+      },
       [self](const ExecutorDone<ForwardOutcome>& done) { self->state.forward_done(done); },
       [self](const ExecutorDone<BackwardOutcome>& done) { self->state.backward_done(done); },
       [self](const ExecutorDone<GradientSummary>& done) { self->state.summary_done(done); },

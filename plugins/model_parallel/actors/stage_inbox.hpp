@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <tuple>
 #include <vector>
 
 #include "core/stage_machine.hpp"
+#include "core/value_ref.hpp"
 #include "troupe/model_parallel/executor.hpp"
 #include "troupe/model_parallel/v1/plan.pb.h"
 #include "troupe/parcel.hpp"
@@ -20,9 +20,9 @@ struct HeldMicroBatch {
   MicroBatch micro_batch;
   std::uint32_t micro_batches = 0;  ///< in its step
   AdmissionUnit unit = 0;
-  std::vector<Value> values;                  ///< by inbound
-  std::vector<bool> wants_gradient;           ///< by inbound
-  std::vector<std::vector<Value>> gradients;  ///< by outbound and reader
+  std::vector<Value> values;         ///< by inbound
+  std::vector<bool> wants_gradient;  ///< by inbound
+  std::vector<Value> gradients;      ///< by outbound
   std::vector<std::shared_ptr<Receipt>> value_receipts;
   std::vector<std::shared_ptr<Receipt>> gradient_receipts;
 };
@@ -37,9 +37,9 @@ class StageInbox {
   /// comes from somebody else than its producer.
   Result<std::size_t> find_inbound(const v1::ValueRef& value, const ActorAddress& from) const;
 
-  /// Index of an outbound value, and of the reader that sent a gradient for it.
-  Result<std::pair<std::size_t, std::size_t>> find_outbound(const v1::ValueRef& value,
-                                                            const ActorAddress& from) const;
+  /// Index of an outbound value; an error names a value that this stage does not send, or that goes
+  /// to somebody else than the sender of this gradient.
+  Result<std::size_t> find_outbound(const v1::ValueRef& value, const ActorAddress& from) const;
 
   /// Keeps a value that the machine has accepted; an error if what the message says about its
   /// micro-batch differs from what an earlier one said.
@@ -47,8 +47,8 @@ class StageInbox {
                           Value value, const Delivery& delivery);
 
   /// Keeps a gradient that the machine has accepted.
-  void keep_gradient(const MicroBatchKey& key, std::size_t outbound, std::size_t reader,
-                     Value gradient, const Delivery& delivery);
+  void keep_gradient(const MicroBatchKey& key, std::size_t outbound, Value gradient,
+                     const Delivery& delivery);
 
   /// The micro-batch must be there.
   HeldMicroBatch& at(const MicroBatchKey& key) { return held_.at(key); }
@@ -57,9 +57,6 @@ class StageInbox {
   void clear() { held_.clear(); }
 
  private:
-  using ValueKey = std::tuple<std::string, std::uint32_t, std::string>;
-  static ValueKey key_of(const v1::ValueRef& value);
-
   struct Inbound {
     std::size_t index = 0;
     bool has_producer = false;
@@ -67,16 +64,12 @@ class StageInbox {
   };
   struct Outbound {
     std::size_t index = 0;
-    std::vector<ActorAddress> readers;
+    ActorAddress reader;
   };
 
   std::map<ValueKey, Inbound> inbound_;
   std::map<ValueKey, Outbound> outbound_;
-  std::vector<std::size_t> readers_;  // of each outbound value
   std::map<MicroBatchKey, HeldMicroBatch> held_;
 };
-
-/// `output 0 of layer "fc"` or `field "inputs"`.
-std::string describe_value(const v1::ValueRef& value);
 
 }  // namespace troupe::mp

@@ -8,12 +8,12 @@
 
 // A stage's part in a training step (see StageMachine for what may happen when):
 //
-//   Forward (activations, batch fields) ->  forward   -> Forward to the readers of each output,
+//   Forward (activations, batch fields) ->  forward   -> Forward to the next reader of each output,
 //                                                        LossReport to the pipeline
-//   Gradient (from each reader)         ->  backward  -> Gradient to the producers of its inputs,
+//   Gradient (from the next readers)    ->  backward  -> Gradient to where its inputs came from,
 //                                                        MicroBatchDone to the pipeline
 //   (after the last backward)           ->  summarise -> StepReport to the optimizer
-//   StepDecision (from the optimizer)   ->  update    -> StepCommitted to optimizer and pipeline
+//   StepDecision (from the optimizer)   ->  update    -> StepCommitted to the optimizer
 //
 // Credit: the receipt of a value is held until its backward is done, since the executor keeps the
 // value that long; until its forward is done in evaluation, and under GPipe, which holds a whole
@@ -35,8 +35,7 @@ void StageState::start(const v1::StageConfig& config, Surroundings surroundings)
   shape.stage_count = config.stage_count();
   shape.train = config.train();
   shape.inbound = static_cast<std::size_t>(config.inbound_size());
-  for (const auto& outbound : config.outbound())
-    shape.readers.push_back(static_cast<std::size_t>(outbound.readers_size()));
+  shape.outbound = static_cast<std::size_t>(config.outbound_size());
   machine_.emplace(std::move(shape));
   inbox_.emplace(config);
 }
@@ -89,20 +88,21 @@ Result<void> StageState::take_value(const MicroBatchKey& key, const v1::Message&
   auto value = make_value(header.tensor(), delivery.payload);
   if (!value)
     return internal_error(to_string(key),
-                          describe_value(message.key().value()) + ": " + value.error().what);
+                          describe(message.key().value()) + ": " + value.error().what);
   TROUPE_TRY(machine_->value_arrived(key, inbound, header.micro_batches(), delivery.unit));
   return inbox_->keep_value(key, inbound, header, std::move(value).value(), delivery);
 }
 
 Result<void> StageState::take_gradient(const MicroBatchKey& key, const v1::Message& message,
                                        const Delivery& delivery) {
-  TROUPE_ASSIGN(const auto place, inbox_->find_outbound(message.key().value(), delivery.from));
+  TROUPE_ASSIGN(const std::size_t outbound,
+                inbox_->find_outbound(message.key().value(), delivery.from));
   auto gradient = make_value(message.gradient().tensor(), delivery.payload);
   if (!gradient)
-    return internal_error(to_string(key), "gradient of " + describe_value(message.key().value()) +
-                                              ": " + gradient.error().what);
-  TROUPE_TRY(machine_->gradient_arrived(key, place.first, place.second));
-  inbox_->keep_gradient(key, place.first, place.second, std::move(gradient).value(), delivery);
+    return internal_error(to_string(key), "gradient of " + describe(message.key().value()) + ": " +
+                                              gradient.error().what);
+  TROUPE_TRY(machine_->gradient_arrived(key, outbound));
+  inbox_->keep_gradient(key, outbound, std::move(gradient).value(), delivery);
   return {};
 }
 
@@ -133,14 +133,17 @@ void StageState::request_state(StateRequest request) {
 // --- what is done next -----------------------------------------------------------------------
 
 void StageState::advance() {
-  if (!ready_ || failed_ || machine_->running()) return;
+  if (!fingerprint_ || failed_ || machine_->running()) return;
   const auto action = machine_->next();  // [life:3]
   if (action) start_operation(*action);
 }
 
 void StageState::start_operation(const StageAction& action) {
   current_ = action;
-  stopwatch_.operation_starts(actor_.now());
+  if (action.operation == StageOperation::state)
+    stopwatch_.pause();
+  else
+    stopwatch_.operation_starts(actor_.now());
   const auto& key = action.micro_batch;
   switch (action.operation) {
     case StageOperation::forward: {
@@ -154,14 +157,13 @@ void StageState::start_operation(const StageAction& action) {
       log_debug(component_, "{}: backward", to_string(key));
       auto& held = inbox_->at(key);
       actor_.compute(
-          caf::make_message(RunBackward{held.micro_batch, std::exchange(held.gradients, {})}));
+          caf::make_message(RunBackward{{held.micro_batch, std::exchange(held.gradients, {})}}));
       break;
     }
     case StageOperation::summarise: actor_.compute(caf::make_message(SummariseGradients{})); break;
     case StageOperation::update:
-      actor_.compute(caf::make_message(RunUpdate{{decision_.skip(),
-                                                  {decision_.lr().begin(), decision_.lr().end()},
-                                                  decision_.scale()}}));
+      actor_.compute(caf::make_message(
+          RunUpdate{{{decision_.lr().begin(), decision_.lr().end()}, decision_.scale()}}));
       break;
     case StageOperation::state: start_state_request(); break;
   }
@@ -190,9 +192,17 @@ void StageState::start_state_request() {
 template <class T>
 bool StageState::accept(const ExecutorDone<T>& done) {
   if (failed_) return false;
-  stopwatch_.operation_ends(actor_.now(), done.seconds);
+  if (current_->operation != StageOperation::state)
+    stopwatch_.operation_ends(actor_.now(), done.seconds);
   if (!done.result) fail_operation(done.result.error());
   return !failed_;
+}
+
+void StageState::go_on(const std::vector<bool>& gradients_expected) {
+  if (current_->operation != StageOperation::state) stopwatch_.settled(actor_.now());
+  current_.reset();
+  machine_->operation_done(gradients_expected);
+  advance();
 }
 
 void StageState::forward_done(const ExecutorDone<ForwardOutcome>& done) {
@@ -201,6 +211,10 @@ void StageState::forward_done(const ExecutorDone<ForwardOutcome>& done) {
   const auto& outcome = *done.result;
   std::vector<bool> gradients_expected;
   for (const auto& output : outcome.outputs) gradients_expected.push_back(output.requires_grad);
+  // The pipeline waits for it: without this the step would never end.
+  const bool wants_loss = config_.has_loss() && key.kind != v1::Key::KIND_INFER;
+  if (wants_loss && !outcome.has_loss)
+    return fail_operation(internal_error("", "the loss layer gave no loss"));
 
   send_outputs(key, outcome);
   if (outcome.has_loss) send_loss(key, outcome.loss);
@@ -211,9 +225,7 @@ void StageState::forward_done(const ExecutorDone<ForwardOutcome>& done) {
   } else {
     micro_batch_done(key);
   }
-  machine_->operation_done(gradients_expected);
-  stopwatch_.settled(actor_.now());
-  advance();
+  go_on(gradients_expected);
 }
 
 void StageState::backward_done(const ExecutorDone<BackwardOutcome>& done) {
@@ -222,9 +234,7 @@ void StageState::backward_done(const ExecutorDone<BackwardOutcome>& done) {
   send_gradients(key, *done.result);
   ledger_.release(inbox_->at(key).unit);
   micro_batch_done(key);
-  machine_->operation_done();
-  stopwatch_.settled(actor_.now());
-  advance();
+  go_on();
 }
 
 void StageState::summary_done(const ExecutorDone<GradientSummary>& done) {
@@ -237,13 +247,10 @@ void StageState::summary_done(const ExecutorDone<GradientSummary>& done) {
   report->set_finite(done.result->finite);
   *report->mutable_times() = take_times();
   actor_.postbox.send_control(optimizer_, message);  // [life:9]
-  machine_->operation_done();
-  stopwatch_.settled(actor_.now());
-  advance();
+  go_on();
 }
 
 void StageState::nothing_done(const ExecutorDone<Nothing>& done) {
-  if (!ready_) return executor_ready(done.result);
   if (!accept(done)) return;
   if (current_->operation == StageOperation::update) {
     commit(current_->micro_batch.step);
@@ -253,12 +260,11 @@ void StageState::nothing_done(const ExecutorDone<Nothing>& done) {
     if (request.kind == StateRequest::Kind::import_end) {
       auto message = message_about({});
       message.mutable_state_loaded()->set_stage(config_.stage());
+      *message.mutable_state_loaded()->mutable_fingerprint() = *fingerprint_;
       actor_.postbox.send_control(request.client, message);
     }
   }
-  machine_->operation_done();
-  stopwatch_.settled(actor_.now());
-  advance();
+  go_on();
 }
 
 void StageState::export_done(const ExecutorDone<std::vector<NamedTensor>>& done) {
@@ -278,15 +284,13 @@ void StageState::export_done(const ExecutorDone<std::vector<NamedTensor>>& done)
   auto end = message_about({});
   end.mutable_state_end()->set_stage(config_.stage());
   actor_.postbox.send(request.client, TrafficClass::state, request.unit, end);
-  machine_->operation_done();
-  stopwatch_.settled(actor_.now());
-  advance();
+  go_on();
 }
 
-void StageState::executor_ready(const Result<Nothing>& result) {
+void StageState::executor_ready(const Result<runtime::v1::NumericFingerprint>& result) {
   if (failed_) return;
   if (!result) return fail(result.error());
-  ready_ = true;
+  fingerprint_ = *result;
   log_debug(component_, "ready on {}", config_.device());
   advance();
 }
@@ -310,9 +314,8 @@ void StageState::send_outputs(const MicroBatchKey& key, const ForwardOutcome& ou
     forward->set_weight(held.micro_batch.weight);
     forward->set_samples(held.micro_batch.samples);
     forward->set_first_sample(held.micro_batch.first_sample);
-    for (const auto& reader : outbound.readers())  // [life:5]
-      actor_.postbox.send(to_address(reader), TrafficClass::activation, held.unit, message,
-                          output.tensor.data);
+    actor_.postbox.send(to_address(outbound.reader()), TrafficClass::activation, held.unit, message,
+                        output.tensor.data);  // [life:5]
   }
 }
 
@@ -354,7 +357,6 @@ void StageState::commit(std::uint64_t step) {
   auto message = message_about({v1::Key::KIND_TRAIN, step, 0});
   message.mutable_step_committed()->set_stage(config_.stage());
   actor_.postbox.send_control(optimizer_, message);
-  actor_.postbox.send_control(pipeline_, message);
   log_debug(component_, "{}: committed", describe_step(v1::Key::KIND_TRAIN, step));
 }
 

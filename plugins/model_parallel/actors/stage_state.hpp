@@ -37,12 +37,12 @@ class StageState {
 
   void receive(const Delivery& delivery);
 
-  void executor_ready(const Result<Nothing>& result);
+  void executor_ready(const Result<runtime::v1::NumericFingerprint>& result);
   void forward_done(const ExecutorDone<ForwardOutcome>& done);
   void backward_done(const ExecutorDone<BackwardOutcome>& done);
   void summary_done(const ExecutorDone<GradientSummary>& done);
   void export_done(const ExecutorDone<std::vector<NamedTensor>>& done);
-  /// Of the start, an update or an import.
+  /// Of an update or an import.
   void nothing_done(const ExecutorDone<Nothing>& done);
   void executor_lost(const std::string& reason);
 
@@ -76,6 +76,8 @@ class StageState {
   /// Accounts for an operation that is over; false when it failed, which is then reported.
   template <class T>
   bool accept(const ExecutorDone<T>& done);
+  /// After an operation that was accepted, once everything it produced has been handed on.
+  void go_on(const std::vector<bool>& gradients_expected = {});
 
   void send_outputs(const MicroBatchKey& key, const ForwardOutcome& outcome);
   void send_gradients(const MicroBatchKey& key, const BackwardOutcome& outcome);
@@ -99,11 +101,11 @@ class StageState {
   std::optional<StageInbox> inbox_;
   ActivationLedger ledger_;
   StageStopwatch stopwatch_;
-  std::optional<StageAction> current_;
+  std::optional<StageAction> current_;  // what the executor is doing
   v1::StepDecision decision_;
   std::deque<StateRequest> state_requests_;
   AdmissionUnit exports_ = 0;
-  bool ready_ = false;
+  std::optional<runtime::v1::NumericFingerprint> fingerprint_;  // once the executor is ready
   bool failed_ = false;
 };
 

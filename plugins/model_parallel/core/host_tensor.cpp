@@ -25,6 +25,17 @@ bool is_floating(v1::DType dtype) {
          dtype == v1::DTYPE_FLOAT16;
 }
 
+bool is_integer(v1::DType dtype) {
+  switch (dtype) {
+    case v1::DTYPE_INT8:
+    case v1::DTYPE_INT16:
+    case v1::DTYPE_INT32:
+    case v1::DTYPE_INT64:
+    case v1::DTYPE_UINT8: return true;
+    default: return false;
+  }
+}
+
 std::string to_string(v1::DType dtype) {
   switch (dtype) {
     case v1::DTYPE_FLOAT32: return "float32";

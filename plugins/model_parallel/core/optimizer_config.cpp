@@ -1,6 +1,9 @@
 #include "core/optimizer_config.hpp"
 
 #include <algorithm>
+#include <cmath>
+
+#include "troupe/validate.hpp"
 
 namespace troupe::mp {
 namespace {
@@ -44,7 +47,7 @@ const v1::ParameterGroup* find_group(const v1::Optimizer& optimizer, std::size_t
 
 Result<void> check_patterns(const v1::Optimizer& optimizer,
                             const std::vector<std::string>& parameters,
-                            const std::function<std::string(const std::string&)>& locate) {
+                            const Locate& locate) {
   for (int g = 0; g < optimizer.groups_size(); ++g) {
     const auto& names = optimizer.groups(g).names();
     for (int n = 0; n < names.size(); ++n) {
@@ -53,7 +56,7 @@ Result<void> check_patterns(const v1::Optimizer& optimizer,
       });
       if (!matches)
         return bad_input(
-            locate("groups[" + std::to_string(g) + "].names[" + std::to_string(n) + "]"),
+            locate("optimizer.groups[" + std::to_string(g) + "].names[" + std::to_string(n) + "]"),
             "\"" + names[n] + "\" matches no parameter",
             parameters.empty() ? "the model has none"
                                : "the first is called \"" + parameters.front() + "\"");
@@ -120,20 +123,30 @@ std::size_t state_per_element(const v1::Optimizer& optimizer) {
   return 0;
 }
 
-Result<void> check_optimizer(const v1::Optimizer& optimizer,
-                             const std::vector<std::string>& parameters,
-                             const std::function<std::string(const std::string&)>& locate) {
-  const auto& sgd = optimizer.sgd();
+Result<void> check_optimizer(const std::optional<v1::Optimizer>& optimizer,
+                             const std::vector<std::string>& parameters, const Locate& locate) {
+  if (!optimizer || optimizer->kind_case() == v1::Optimizer::KIND_NOT_SET)
+    return bad_input(locate("optimizer"), "an optimizer is needed",
+                     "for example optimizer { sgd { lr: 0.1 } }");
+  TROUPE_TRY(validate_at("optimizer.", *optimizer, locate));
+  const auto& sgd = optimizer->sgd();
   if (sgd.nesterov() && (sgd.momentum() == 0 || sgd.dampening() != 0))
-    return bad_input(locate("sgd.nesterov"), "Nesterov momentum needs momentum and no dampening",
+    return bad_input(locate("optimizer.sgd.nesterov"),
+                     "Nesterov momentum needs momentum and no dampening",
                      "set momentum above 0 and leave dampening out");
-  return check_patterns(optimizer, parameters, locate);
+  return check_patterns(*optimizer, parameters, locate);
+}
+
+Result<void> check_clip_grad_norm(double limit, const std::string& where) {
+  if (std::isfinite(limit) && limit >= 0) return {};
+  return bad_input(where, "clip_grad_norm is " + std::to_string(limit),
+                   "write a finite number; 0 means no clipping");
 }
 
 Result<std::vector<LearningRate>> learning_rates(
     const v1::Optimizer& optimizer, const RunLength& run,
-    const std::function<std::string(const std::string&)>& locate) {
-  const auto in_schedule = [&](const std::string& path) { return locate("schedule." + path); };
+    const Locate& locate) {
+  const auto in_schedule = [&](const std::string& path) { return locate("optimizer.schedule." + path); };
   std::vector<LearningRate> rates;
   for (std::size_t group = 0; group <= static_cast<std::size_t>(optimizer.groups_size()); ++group) {
     TROUPE_ASSIGN(LearningRate rate, LearningRate::make(learning_rate_of(optimizer, group),

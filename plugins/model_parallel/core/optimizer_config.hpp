@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,16 +28,20 @@ double weight_decay_of(const v1::Optimizer& optimizer, std::size_t group);
 /// How many numbers the optimizer keeps for each of a parameter's.
 std::size_t state_per_element(const v1::Optimizer& optimizer);
 
-/// Checks what the ranges of the fields cannot. `parameters` are the names of the whole model's;
-/// `locate` turns a path within the optimizer ("sgd.nesterov") into what errors name as their
-/// place.
-Result<void> check_optimizer(const v1::Optimizer& optimizer,
-                             const std::vector<std::string>& parameters,
-                             const std::function<std::string(const std::string&)>& locate);
+/// Turns the path of a field ("optimizer.sgd.lr") into what errors name as its place.
+using Locate = std::function<std::string(const std::string& path)>;
+
+/// Checks the optimizer of a training, wherever it was written: there is one, every number is in
+/// its range, they go together, and every pattern matches one of `parameters`, the names of the
+/// whole model's.
+Result<void> check_optimizer(const std::optional<v1::Optimizer>& optimizer,
+                             const std::vector<std::string>& parameters, const Locate& locate);
+
+/// Checks the limit of the gradient norm; 0 means that there is none.
+Result<void> check_clip_grad_norm(double limit, const std::string& where);
 
 /// The learning rates of all groups.
 Result<std::vector<LearningRate>> learning_rates(
-    const v1::Optimizer& optimizer, const RunLength& run,
-    const std::function<std::string(const std::string&)>& locate);
+    const v1::Optimizer& optimizer, const RunLength& run, const Locate& locate);
 
 }  // namespace troupe::mp

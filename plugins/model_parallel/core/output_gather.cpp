@@ -7,7 +7,7 @@
 
 namespace troupe::mp {
 
-Result<HostTensor> concatenate_rows(const std::vector<HostTensor>& parts) {
+Result<HostTensor> concatenate_rows(std::vector<HostTensor> parts) {
   if (parts.size() == 1) return parts.front();
   HostTensor whole;
   whole.dtype = parts.front().dtype;
@@ -25,9 +25,10 @@ Result<HostTensor> concatenate_rows(const std::vector<HostTensor>& parts) {
   }
   whole.data = Blob::uninitialized(bytes);
   auto* to = whole.data.mutable_data();
-  for (const auto& part : parts) {
-    if (!part.data.empty()) std::memcpy(to, part.data.data(), part.data.size());
-    to += part.data.size();
+  for (auto& part : parts) {
+    const Blob bytes = std::exchange(part.data, {});
+    if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
+    to += bytes.size();
   }
   return whole;
 }

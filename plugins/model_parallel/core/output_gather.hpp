@@ -9,9 +9,9 @@
 
 namespace troupe::mp {
 
-/// Joins tensors along the first dimension. All must agree in type and in the other dimensions;
-/// at least one must be given.
-Result<HostTensor> concatenate_rows(const std::vector<HostTensor>& parts);
+/// Joins tensors along the first dimension, freeing each as soon as it is copied. All must agree in
+/// type and in the other dimensions; at least one must be given.
+Result<HostTensor> concatenate_rows(std::vector<HostTensor> parts);
 
 /// The outputs of a run, micro-batch by micro-batch, as they come in.
 class OutputGather {

@@ -1,52 +1,29 @@
 #include "core/plan.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <set>
-#include <tuple>
 
 #include <fmt/format.h>
 
 #include "core/layer_cut.hpp"
+#include "core/layer_reads.hpp"
 #include "core/optimizer_config.hpp"
 #include "core/schedule.hpp"
 
 namespace troupe::mp {
 namespace {
 
-using Locate = std::function<std::string(const std::string&)>;
-
-/// A value as a key: (layer, slot, field).
-using ValueKey = std::tuple<std::string, std::uint32_t, std::string>;
-
-ValueKey key_of(const v1::ValueRef& value) { return {value.layer(), value.slot(), value.field()}; }
-
-std::string describe(const v1::ValueRef& value) {
-  if (value.layer().empty()) return "field \"" + value.field() + "\"";
-  return "output " + std::to_string(value.slot()) + " of layer \"" + value.layer() + "\"";
-}
-
 std::uint32_t output_count(const v1::Layer& layer) {
   return layer.outputs() == 0 ? 1 : layer.outputs();
-}
-
-v1::ValueRef output_of(const v1::Layer& layer, std::uint32_t slot) {
-  v1::ValueRef value;
-  value.set_layer(layer.name());
-  value.set_slot(slot);
-  return value;
-}
-
-v1::ValueRef batch_field(const std::string& name) {
-  v1::ValueRef value;
-  value.set_field(name);
-  return value;
 }
 
 v1::Layer make_loss_layer(const v1::Loss& loss, const v1::Layer& last) {
   v1::Layer layer;
   layer.set_name(loss_layer);
   layer.set_kind(loss.kind_case() == v1::Loss::kCrossEntropy ? "loss.cross_entropy" : "loss.mse");
-  *layer.add_reads() = output_of(last, 0);
+  *layer.add_reads() = output_of(last.name(), 0);
   *layer.add_reads() = batch_field("targets");
   return layer;
 }
@@ -57,10 +34,11 @@ Result<std::vector<v1::Layer>> resolve_layers(const PlanRequest& request, const 
   if (layers.empty()) return bad_input(locate("model"), "the model has no layers");
   if (request.loss) layers.push_back(make_loss_layer(*request.loss, layers.back()));
 
-  std::map<std::string, std::uint32_t> outputs;  // of the layers before
+  OutputCounts outputs;  // of the layers before
   for (std::size_t i = 0; i < layers.size(); ++i) {
     auto& layer = layers[i];
-    const auto where = locate("model.layers.layers[" + std::to_string(i) + "]");
+    const auto path = "model.layers.layers[" + std::to_string(i) + "]";
+    const auto where = locate(path);
     if (layer.name().empty()) return bad_input(where, "a layer without a name");
     if (outputs.count(layer.name()) != 0)
       return bad_input(where, "two layers are called \"" + layer.name() + "\"",
@@ -70,34 +48,52 @@ Result<std::vector<v1::Layer>> resolve_layers(const PlanRequest& request, const 
       if (i == 0) *layer.add_reads() = batch_field("inputs");
       if (i != 0)
         for (std::uint32_t slot = 0; slot < layers[i - 1].outputs(); ++slot)
-          *layer.add_reads() = output_of(layers[i - 1], slot);
+          *layer.add_reads() = output_of(layers[i - 1].name(), slot);
     }
-    for (const auto& read : layer.reads()) {
-      if (read.layer().empty() == read.field().empty())
-        return bad_input(where, "layer \"" + layer.name() +
-                                    "\" has a read that does not name either a layer or a field");
-      if (read.layer().empty()) continue;
-      const auto producer = outputs.find(read.layer());
-      if (producer == outputs.end())
-        return bad_input(where, "layer \"" + layer.name() + "\" reads " + describe(read) +
-                                    ", which is not an earlier layer");
-      if (read.slot() >= producer->second)
-        return bad_input(where, "layer \"" + layer.name() + "\" reads " + describe(read) +
-                                    ", which has only " + std::to_string(producer->second));
+    if (auto reads = check_reads(layer, path, outputs); !reads) {
+      auto error = std::move(reads).error();
+      error.where = locate(error.where);
+      return error;
     }
     outputs.emplace(layer.name(), layer.outputs());
   }
   return layers;
 }
 
-Result<void> check_nodes(const PlanRequest& request, const Locate& locate) {
+/// Without a loss the driver gets the outputs of the last layer: one tensor.
+Result<void> check_outputs(const PlanRequest& request, const std::vector<v1::Layer>& layers,
+                           const Locate& locate) {
+  if (request.loss || layers.back().outputs() == 1) return {};
+  return bad_input(locate("model.layers.layers[" + std::to_string(layers.size() - 1) + "].outputs"),
+                   "the last layer, \"" + layers.back().name() + "\", has " +
+                       std::to_string(layers.back().outputs()) + " outputs",
+                   "the result of a model is one value: end with a layer of one output");
+}
+
+/// What ranges say of job files holds for every stage, whoever wrote it.
+Result<void> check_stage_numbers(const v1::Stage& stage, const std::string& path,
+                                 const Locate& locate) {
+  constexpr std::uint32_t most_threads = 1024;
+  if (stage.threads() > most_threads)
+    return bad_input(locate(path + ".threads"), std::to_string(stage.threads()) + " threads",
+                     "at most " + std::to_string(most_threads));
+  if (!std::isfinite(stage.slow_down_seconds()) || stage.slow_down_seconds() < 0)
+    return bad_input(locate(path + ".slow_down_seconds"),
+                     "slow_down_seconds is " + std::to_string(stage.slow_down_seconds()),
+                     "write a finite number, at least 0");
+  return {};
+}
+
+Result<void> check_stages(const PlanRequest& request, const Locate& locate) {
   for (std::size_t s = 0; s < request.stages.size(); ++s) {
+    const auto path = "stages[" + std::to_string(s) + "]";
+    TROUPE_TRY(check_stage_numbers(request.stages[s], path, locate));
     const auto& node = request.stages[s].node();
     if (std::find(request.nodes.begin(), request.nodes.end(), node) != request.nodes.end())
       continue;
     std::string known;
     for (const auto& name : request.nodes) known += (known.empty() ? "\"" : ", \"") + name + "\"";
-    return bad_input(locate("stages[" + std::to_string(s) + "].node"),
+    return bad_input(locate(path + ".node"),
                      "stage " + std::to_string(s) + " is on node \"" + node +
                          "\", which the job does not declare",
                      "declared are " + known);
@@ -128,8 +124,8 @@ Result<void> measure_stage(PlannedStage& stage) {
   }
   stage.weight_bytes = stage.parameters * element + buffer_bytes;
   stage.training_bytes = stage.weight_bytes;
-  if (config.train()) {
-    const std::size_t kept = config.frozen() ? 0 : state_per_element(config.optimizer_config());
+  if (config.train() && !config.frozen()) {
+    const std::size_t kept = state_per_element(config.optimizer_config());
     stage.training_bytes += stage.parameters * element * (1 + kept);
   }
   return {};
@@ -161,55 +157,53 @@ v1::StageConfig base_config(const PlanRequest& request, std::uint32_t s) {
   return config;
 }
 
-/// Adds a reader of `value` to its producer, once for each reading stage.
-void add_reader(v1::StageConfig& producer, const v1::ValueRef& value, const ActorAddress& reader) {
-  auto& outbound = *producer.mutable_outbound();
-  auto place = std::find_if(outbound.begin(), outbound.end(), [&](const auto& candidate) {
-    return key_of(candidate.value()) == key_of(value);
-  });
-  if (place == outbound.end()) {
-    *producer.add_outbound()->mutable_value() = value;
-    place = outbound.end() - 1;
-  }
-  auto* address = place->add_readers();
-  address->set_node(reader.node);
-  address->set_actor(reader.actor);
+v1::StageConfig::Address address_of(const ActorAddress& actor) {
+  v1::StageConfig::Address address;
+  address.set_node(actor.node);
+  address.set_actor(actor.actor);
+  return address;
+}
+
+void send(v1::StageConfig& holder, const v1::ValueRef& value, const ActorAddress& reader) {
+  auto* outbound = holder.add_outbound();
+  *outbound->mutable_value() = value;
+  *outbound->mutable_reader() = address_of(reader);
 }
 
 /// Works out what crosses the borders between stages, visiting layers in order, so that inbound
-/// values are in the order of their first use and readers in the order of the stages.
+/// values are in the order of their first use.
 void connect_stages(Plan& plan) {
-  std::map<std::string, std::uint32_t> stage_of;  // by layer
+  std::map<ValueKey, std::uint32_t> holder;  // of each value: the last stage so far that has it
   for (std::uint32_t s = 0; s < plan.stages.size(); ++s) {
     auto& stage = plan.stages[s];
-    std::set<ValueKey> received;
+    std::set<std::string> fields;
     for (const auto& layer : stage.config.layers()) {
       for (const auto& read : layer.reads()) {
-        const bool is_field = read.layer().empty();
-        if (!is_field && stage_of.count(read.layer()) != 0 && stage_of[read.layer()] == s) continue;
-        if (!received.insert(key_of(read)).second) continue;
-        auto* inbound = stage.config.add_inbound();
-        *inbound->mutable_value() = read;
-        if (is_field) {
+        if (read.layer().empty()) {
+          if (!fields.insert(read.field()).second) continue;
+          *stage.config.add_inbound()->mutable_value() = read;
           plan.fields[read.field()].push_back(stage.address);
           continue;
         }
-        auto& producer = plan.stages[stage_of[read.layer()]];
-        inbound->mutable_producer()->set_node(producer.address.node);
-        inbound->mutable_producer()->set_actor(producer.address.actor);
-        add_reader(producer.config, read, stage.address);
+        auto& has_value = holder.at(key_of(read));
+        if (has_value == s) continue;
+        auto& producer = plan.stages[has_value];
+        auto* inbound = stage.config.add_inbound();
+        *inbound->mutable_value() = read;
+        *inbound->mutable_producer() = address_of(producer.address);
+        send(producer.config, read, stage.address);
+        has_value = s;
       }
-      stage_of[layer.name()] = s;
+      for (std::uint32_t slot = 0; slot < layer.outputs(); ++slot)
+        holder[key_of(output_of(layer.name(), slot))] = s;
     }
   }
 }
 
-/// Outputs of the last layer go to the driver when there is no loss layer to read them.
+/// The output of the last layer goes to the driver when there is no loss layer to read it.
 void send_outputs_to_driver(Plan& plan) {
   auto& config = plan.stages.back().config;
-  const auto last = *config.layers().rbegin();
-  for (std::uint32_t slot = 0; slot < last.outputs(); ++slot)
-    add_reader(config, output_of(last, slot), {driver_node, pipeline_actor});
+  send(config, output_of(config.layers().rbegin()->name(), 0), {driver_node, pipeline_actor});
 }
 
 std::string layer_range(const v1::StageConfig& config) {
@@ -229,7 +223,8 @@ Result<Plan> make_plan(const PlanRequest& request) {
       request.locate ? request.locate : [](const std::string& path) { return path; };
   if (request.stages.empty()) return bad_input(locate("stages"), "a job needs at least one stage");
   TROUPE_ASSIGN(const std::vector<v1::Layer> layers, resolve_layers(request, locate));
-  TROUPE_TRY(check_nodes(request, locate));
+  TROUPE_TRY(check_outputs(request, layers, locate));
+  TROUPE_TRY(check_stages(request, locate));
   TROUPE_ASSIGN(std::vector<std::size_t> cuts, cut_layers(layers, request.stages, locate));
   cuts.push_back(layers.size());
 
@@ -247,10 +242,7 @@ Result<Plan> make_plan(const PlanRequest& request) {
     TROUPE_TRY(measure_stage(stage));
     plan.stages.push_back(std::move(stage));
   }
-  if (request.train && request.optimizer)
-    TROUPE_TRY(check_optimizer(*request.optimizer, plan.parameters, [&](const std::string& path) {
-      return locate("optimizer." + path);
-    }));
+  if (request.train) TROUPE_TRY(check_optimizer(request.optimizer, plan.parameters, locate));
   connect_stages(plan);
   if (request.loss) {
     plan.loss_stage = static_cast<std::uint32_t>(plan.stages.size() - 1);
@@ -261,10 +253,30 @@ Result<Plan> make_plan(const PlanRequest& request) {
   return plan;
 }
 
+Result<void> check_fields(const Plan& plan, const std::vector<std::string>& available,
+                          const Locate& locate) {
+  std::size_t index = 0;
+  for (const auto& stage : plan.stages)
+    for (const auto& layer : stage.config.layers()) {
+      const auto where = locate("model.layers.layers[" + std::to_string(index++) + "]");
+      for (const auto& read : layer.reads()) {
+        if (!read.layer().empty()) continue;
+        if (std::find(available.begin(), available.end(), read.field()) != available.end())
+          continue;
+        std::string known;
+        for (const auto& name : available) known += (known.empty() ? "\"" : ", \"") + name + "\"";
+        return bad_input(where,
+                         "layer \"" + layer.name() + "\" reads " + describe(read) +
+                             ", which the data does not have",
+                         "it has " + known);
+      }
+    }
+  return {};
+}
+
 std::string render_plan(const Plan& plan, std::uint32_t micro_batches) {
   std::vector<std::vector<std::string>> rows{{"stage", "node", "device", "layers", "parameters",
-                                              "weights MB", "in training MB",
-                                              "live micro-batches"}};
+                                              "weights MB", "training MB", "live micro-batches"}};
   std::uint64_t parameters = 0;
   for (const auto& stage : plan.stages) {
     const auto& config = stage.config;
@@ -295,6 +307,11 @@ std::string render_plan(const Plan& plan, std::uint32_t micro_batches) {
   text +=
       fmt::format("{} parameters in {} stages; {} micro-batches a step, ideal bubble {:.1f} %\n",
                   parameters, stages, micro_batches, 100 * ideal_bubble(stages, micro_batches));
+  if (plan.stages.front().config.train())
+    text +=
+        "training MB: weights, their gradients and the optimizer's state; activations and copies "
+        "that "
+        "kernels pack come on top\n";
   return text;
 }
 

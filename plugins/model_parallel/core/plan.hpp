@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/value_ref.hpp"
 #include "troupe/address.hpp"
 #include "troupe/model_parallel/host_tensor.hpp"
 #include "troupe/model_parallel/v1/model.pb.h"
@@ -26,9 +27,6 @@ std::string stage_actor_name(std::uint32_t stage);
 /// Factory of stage actors, configured by a StageConfig.
 inline constexpr const char* stage_factory = "model_parallel.stage";
 
-/// Name of the layer that the plan appends for the loss.
-inline constexpr const char* loss_layer = "loss";
-
 /// What a plan is made from.
 struct PlanRequest {
   std::string job;
@@ -42,7 +40,7 @@ struct PlanRequest {
   std::optional<v1::Loss> loss;
   v1::Schedule schedule = v1::SCHEDULE_UNSPECIFIED;
   v1::Precision precision = v1::PRECISION_UNSPECIFIED;
-  std::optional<v1::Optimizer> optimizer;  ///< set when training
+  std::optional<v1::Optimizer> optimizer;  ///< needed when training
   bool train = true;
   /// Turns the path of a field ("stages[1].first_layer") into what errors name as their place;
   /// the path itself when not given.
@@ -53,9 +51,11 @@ struct PlanRequest {
 struct PlannedStage {
   v1::StageConfig config;
   ActorAddress address;
-  std::uint64_t parameters = 0;      ///< number of elements
-  std::uint64_t weight_bytes = 0;    ///< parameters and buffers
-  std::uint64_t training_bytes = 0;  ///< these, gradients and optimizer state; no activations
+  std::uint64_t parameters = 0;    ///< number of elements
+  std::uint64_t weight_bytes = 0;  ///< parameters and buffers
+  /// These, and gradients and optimizer state of weights that are trained. Activations and copies
+  /// that kernels keep in layouts of their own come on top.
+  std::uint64_t training_bytes = 0;
 };
 
 /// Where everything goes.
@@ -70,9 +70,18 @@ struct Plan {
 };
 
 /// Cuts the model into stages and works out which value goes where. Layers form a graph: each reads
-/// outputs of any earlier layers and fields of the batch, also across several stages. Gradients of
-/// a value are added from its last reader to its first, as the backward reaches them.
+/// outputs of any earlier layers and fields of the batch, also across several stages.
+///
+/// A value that several stages read passes from one to the next: each reader gets it from, and
+/// returns its gradient to, the nearest earlier stage that has it. So gradients are added from the
+/// last reader to the first in one chain, as the backward of an uncut model reaches them; stages
+/// that do not read a value never see it.
 Result<Plan> make_plan(const PlanRequest& request);
+
+/// Checks that every field of the batch which a layer reads is among `available`; an error names
+/// the layer's place.
+Result<void> check_fields(const Plan& plan, const std::vector<std::string>& available,
+                          const std::function<std::string(const std::string&)>& locate);
 
 /// What `troupe check` prints: a table of the stages and the ideal bubble with this many
 /// micro-batches in a step.

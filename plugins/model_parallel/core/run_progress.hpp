@@ -37,7 +37,6 @@ class RunProgress {
 
   /// All stages are done with all micro-batches.
   bool all_done() const { return finished_ == done_by_.size(); }
-  std::uint32_t finished() const { return finished_; }
   bool has_all_losses() const { return losses_seen_ == losses_.size(); }
   std::uint32_t in_flight() const { return admitted_ - finished_; }
 

@@ -77,8 +77,7 @@ Result<void> StageMachine::value_arrived(const MicroBatchKey& key, std::size_t i
   return {};
 }
 
-Result<void> StageMachine::gradient_arrived(const MicroBatchKey& key, std::size_t outbound,
-                                            std::size_t reader) {
+Result<void> StageMachine::gradient_arrived(const MicroBatchKey& key, std::size_t outbound) {
   const auto step = steps_.find({key.kind, key.step});
   const bool forwarded = key.kind == v1::Key::KIND_TRAIN && step != steps_.end() &&
                          key.index < step->second.forwards_done &&
@@ -88,11 +87,11 @@ Result<void> StageMachine::gradient_arrived(const MicroBatchKey& key, std::size_
                           "a gradient for a micro-batch that is not between its forward and "
                           "its backward");
   auto& micro_batch = step->second.micro_batches_here.at(key.index);
-  if (outbound >= micro_batch.gradients.size() || reader >= micro_batch.gradients[outbound].size())
+  if (outbound >= micro_batch.gradients.size())
     return protocol_error(key, "a gradient for a value that this stage does not send");
-  if (micro_batch.gradients[outbound][reader])
+  if (micro_batch.gradients[outbound])
     return protocol_error(key, "a gradient twice, or for a value that needs none");
-  micro_batch.gradients[outbound][reader] = true;
+  micro_batch.gradients[outbound] = true;
   --micro_batch.gradients_missing;
   return {};
 }
@@ -125,11 +124,11 @@ void StageMachine::operation_done(const std::vector<bool>& gradients_expected) {
         break;
       }
       auto& micro_batch = step.micro_batches_here.at(index);
-      micro_batch.gradients.resize(shape_.readers.size());
-      for (std::size_t value = 0; value < shape_.readers.size(); ++value) {
-        const bool expected = value < gradients_expected.size() && gradients_expected[value];
-        micro_batch.gradients[value].assign(shape_.readers[value], !expected);
-        if (expected) micro_batch.gradients_missing += shape_.readers[value];
+      micro_batch.gradients.assign(shape_.outbound, true);
+      for (std::size_t value = 0; value < shape_.outbound; ++value) {
+        if (value >= gradients_expected.size() || !gradients_expected[value]) continue;
+        micro_batch.gradients[value] = false;
+        ++micro_batch.gradients_missing;
       }
       break;
     }
@@ -197,12 +196,6 @@ std::optional<StageAction> StageMachine::next_of_step(const StepKey& key, Step& 
     case Phase::updating: return std::nullopt;
   }
   return std::nullopt;
-}
-
-std::uint32_t StageMachine::live_micro_batches() const {
-  if (!active_ || active_->first != v1::Key::KIND_TRAIN) return 0;
-  const auto& step = steps_.at(*active_);
-  return step.forwards_done - step.backwards_done;
 }
 
 }  // namespace troupe::mp

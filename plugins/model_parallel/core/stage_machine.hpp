@@ -54,20 +54,19 @@ struct StageAction {
 ///
 /// A training step:
 ///
-///   from        | to          | when                             | why this order
-///   ------------+-------------+----------------------------------+---------------------------------
-///   (none)      | computing   | oldest step with a value here    | weights must be those of the
-///               |             |                                  | step before, updated
-///   computing   | computing   | backward b: gradients of b here, | backward first: it frees
-///   memory;
-///               |             | schedule allows it               | in order: exact sums
-///   computing   | computing   | forward f: values of f here,     | window bounds live activations
-///               |             | window not full                  |
-///   computing   | summarising | all backwards done               | norms need complete gradients
-///   summarising | deciding    | summary done                     | one decision for all stages
-///   deciding    | updating    | decision arrived                 |
-///   deciding    | (none)      | decision arrived, accumulate     | gradients stay for the next
-///   step updating    | (none)      | update done                      | committed
+///   from        | to          | when                            | why this order
+///   ------------+-------------+---------------------------------+--------------------------------
+///   (none)      | computing   | oldest step with a value here   | weights must be those of the
+///               |             |                                 | step before, updated
+///   computing   | computing   | backward b: its gradients here, | backward first: it frees memory;
+///               |             | schedule allows it              | in order: exact sums
+///   computing   | computing   | forward f: its values here,     | window bounds live activations
+///               |             | window not full                 |
+///   computing   | summarising | all backwards done              | norms need complete gradients
+///   summarising | deciding    | summary done                    | one decision for all stages
+///   deciding    | updating    | decision arrived                |
+///   deciding    | (none)      | decision arrived, accumulate    | gradients stay for the next step
+///   updating    | (none)      | update done                     | committed
 ///
 /// An evaluation or prediction: forwards in order; finished after the last one. Nothing is kept.
 /// Exports and imports of state run when no step is active, before the next one begins.
@@ -80,9 +79,9 @@ class StageMachine {
     v1::Schedule schedule = v1::SCHEDULE_UNSPECIFIED;
     std::uint32_t stage = 0;
     std::uint32_t stage_count = 1;
-    bool train = true;                 ///< false: training micro-batches are refused
-    std::size_t inbound = 0;           ///< values a forward needs
-    std::vector<std::size_t> readers;  ///< of each outbound value
+    bool train = true;         ///< false: training micro-batches are refused
+    std::size_t inbound = 0;   ///< values a forward needs
+    std::size_t outbound = 0;  ///< values it sends, each to one reader
   };
 
   explicit StageMachine(Shape shape);
@@ -91,7 +90,7 @@ class StageMachine {
 
   Result<void> value_arrived(const MicroBatchKey& key, std::size_t inbound,
                              std::uint32_t micro_batches, std::uint64_t unit);
-  Result<void> gradient_arrived(const MicroBatchKey& key, std::size_t outbound, std::size_t reader);
+  Result<void> gradient_arrived(const MicroBatchKey& key, std::size_t outbound);
   /// `accumulate`: the step ends without an update.
   Result<void> decision_arrived(std::uint64_t step, bool accumulate);
   /// One export or import is wanted.
@@ -106,10 +105,6 @@ class StageMachine {
   std::optional<StageAction> next();
 
   bool running() const { return running_.has_value(); }
-  /// Whether a step has begun here and is not finished, or waits with at least one value.
-  bool has_work() const { return active_.has_value() || !steps_.empty(); }
-  /// Micro-batches between forward and backward.
-  std::uint32_t live_micro_batches() const;
   const StageSchedule& schedule() const { return schedule_; }
 
  private:
@@ -118,8 +113,7 @@ class StageMachine {
   struct MicroBatchState {
     std::vector<bool> values;  // by inbound
     std::size_t values_missing = 0;
-    std::vector<std::vector<bool>>
-        gradients;  // by outbound and reader, true: not awaited (any more)
+    std::vector<bool> gradients;  // by outbound, true: not awaited (any more)
     std::size_t gradients_missing = 0;
   };
 

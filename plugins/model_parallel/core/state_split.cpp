@@ -1,22 +1,39 @@
 #include "core/state_split.hpp"
 
 #include <functional>
+#include <optional>
 
 namespace troupe::mp {
 namespace {
 
-using Visitor = std::function<void(std::uint32_t stage, const v1::Parameter& tensor, bool buffer)>;
+using Visitor =
+    std::function<void(const v1::StageConfig& stage, const v1::Parameter& tensor, bool buffer)>;
 
 void for_each_tensor(const Plan& plan, const Visitor& visit) {
   for (const auto& stage : plan.stages)
     for (const auto& layer : stage.config.layers()) {
-      for (const auto& parameter : layer.parameters())
-        visit(stage.config.stage(), parameter, false);
-      for (const auto& buffer : layer.buffers()) visit(stage.config.stage(), buffer, true);
+      for (const auto& parameter : layer.parameters()) visit(stage.config, parameter, false);
+      for (const auto& buffer : layer.buffers()) visit(stage.config, buffer, true);
     }
 }
 
 }  // namespace
+
+bool can_import(v1::DType from, v1::DType to) {
+  return from == to || (is_floating(from) && is_floating(to)) ||
+         (is_integer(from) && is_integer(to));
+}
+
+Error wrong_type(const std::string& where, const std::string& name, v1::DType from, v1::DType to) {
+  return bad_input(
+      where, "tensor " + name + " is " + to_string(from) + ", the model wants " + to_string(to),
+      "floating-point types are converted to each other, and integers to each other");
+}
+
+v1::DType state_type(const v1::Parameter& tensor, v1::Precision precision) {
+  if (tensor.integer()) return v1::DTYPE_INT64;
+  return precision == v1::PRECISION_FLOAT64 ? v1::DTYPE_FLOAT64 : v1::DTYPE_FLOAT32;
+}
 
 Result<std::map<std::uint32_t, std::vector<NamedTensor>>> split_state(const Plan& plan,
                                                                       const TensorMap& tensors,
@@ -26,24 +43,31 @@ Result<std::map<std::uint32_t, std::vector<NamedTensor>>> split_state(const Plan
   TensorMap unknown = tensors;
   std::string missing;
   std::string misfit;
-  for_each_tensor(plan, [&](std::uint32_t stage, const v1::Parameter& tensor, bool buffer) {
-    const auto found = tensors.find(tensor.name());
-    if (found == tensors.end()) {
-      if (missing.empty()) missing = tensor.name();
-      return;
-    }
-    const Shape shape(tensor.shape().begin(), tensor.shape().end());
-    if (found->second.shape != shape && misfit.empty())
-      misfit = tensor.name() + " has shape " + to_string(found->second.shape) +
-               ", the model wants " + to_string(shape);
-    by_stage[stage].push_back({tensor.name(), found->second, buffer});
-    unknown.erase(tensor.name());
-  });
+  std::optional<Error> mistyped;
+  for_each_tensor(plan,
+                  [&](const v1::StageConfig& stage, const v1::Parameter& tensor, bool buffer) {
+                    const auto found = tensors.find(tensor.name());
+                    if (found == tensors.end()) {
+                      if (missing.empty()) missing = tensor.name();
+                      return;
+                    }
+                    const Shape shape(tensor.shape().begin(), tensor.shape().end());
+                    if (found->second.shape != shape && misfit.empty())
+                      misfit = tensor.name() + " has shape " + to_string(found->second.shape) +
+                               ", the model wants " + to_string(shape);
+                    const auto from = found->second.dtype;
+                    const auto to = state_type(tensor, stage.precision());
+                    if (!mistyped && !can_import(from, to))
+                      mistyped = wrong_type(where, tensor.name(), from, to);
+                    by_stage[stage.stage()].push_back({tensor.name(), found->second, buffer});
+                    unknown.erase(tensor.name());
+                  });
   if (!unknown.empty())
     return bad_input(where, "the model has no tensor called " + unknown.begin()->first);
   if (complete && !missing.empty())
     return bad_input(where, "the tensor " + missing + " is missing");
   if (!misfit.empty()) return bad_input(where, misfit);
+  if (mistyped) return *mistyped;
   return by_stage;
 }
 

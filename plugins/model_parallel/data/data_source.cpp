@@ -8,6 +8,11 @@ namespace troupe::mp {
 
 DataSource::~DataSource() = default;
 
+std::vector<std::string> fields_of(const DataOptions& options) {
+  if (!options.need_targets) return {"inputs"};
+  return {"inputs", "targets"};
+}
+
 Result<std::unique_ptr<DataSource>> open_data(const v1::Data& data, const DataOptions& options) {
   switch (data.kind_case()) {
     case v1::Data::kSynthetic: return open_synthetic(data, options);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "troupe/model_parallel/host_tensor.hpp"
 #include "troupe/model_parallel/v1/train_job.pb.h"
@@ -18,13 +19,16 @@ struct Batch {
 };
 
 /// A data set, as a pure function of (seed, epoch, batch index): the same call gives the same
-/// bytes, whatever was asked before. Not thread-safe; owned by the data actor.
+/// bytes, whatever was asked before. Not thread-safe; owned by the actor that builds its batches.
 class DataSource {
  public:
   virtual ~DataSource();
 
   /// Samples in an epoch; 0 when endless.
   virtual std::uint64_t samples() const = 0;
+
+  /// Names of the fields that every batch has.
+  virtual std::vector<std::string> fields() const = 0;
 
   /// Batch `index` of `epoch`; the last one of an epoch may be smaller.
   virtual Result<Batch> batch(std::uint64_t epoch, std::uint64_t index,
@@ -39,6 +43,9 @@ struct DataOptions {
                                ///< unset: whatever the data has
   std::string where = "data";  ///< path of the config's field, for errors about it
 };
+
+/// Fields of a data set that has inputs, and targets where they are needed.
+std::vector<std::string> fields_of(const DataOptions& options);
 
 /// Opens the files and checks headers and sizes. Safetensors files are mapped and not read; IDX
 /// files are read up to the samples that are used, since the size of a compressed file shows only

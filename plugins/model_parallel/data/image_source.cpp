@@ -1,8 +1,10 @@
 #include "data/image_source.hpp"
 
 #include <array>
+#include <cmath>
 #include <utility>
 
+#include "core/convert.hpp"
 #include "data/idx.hpp"
 #include "data/sample_order.hpp"
 #include "data/tensor_tools.hpp"
@@ -40,6 +42,7 @@ class ImageSource final : public DataSource {
   }
 
   std::uint64_t samples() const override { return order_.samples(); }
+  std::vector<std::string> fields() const override { return fields_of(options_); }
 
   Result<Batch> batch(std::uint64_t epoch, std::uint64_t index, std::uint32_t batch_size) override {
     TROUPE_ASSIGN(const auto numbers, order_.batch(epoch, index, batch_size));
@@ -116,7 +119,9 @@ Result<ImageFiles> idx_files(const v1::IdxData& config, const DataOptions& optio
   files.labels = config.labels();
   files.mean = config.mean();
   if (config.std() != 0) files.std = config.std();
-  if (!(files.std > 0)) return bad_input(where + ".std", "not a positive number");
+  if (!(files.std > 0) || !std::isfinite(files.std))
+    return bad_input(where + ".std", "not a positive number");
+  if (!std::isfinite(files.mean)) return bad_input(where + ".mean", "not a number");
   files.limit = config.limit();
   return files;
 }

@@ -70,10 +70,6 @@ std::vector<std::string> SafetensorsFile::names() const {
   return names;
 }
 
-bool SafetensorsFile::contains(const std::string& name) const {
-  return state_->header.entries.count(name) != 0;
-}
-
 Result<HostTensor> SafetensorsFile::tensor(const std::string& name) const {
   const auto found = state_->header.entries.find(name);
   if (found == state_->header.entries.end())

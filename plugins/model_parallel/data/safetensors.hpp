@@ -19,7 +19,6 @@ class SafetensorsFile {
   static Result<SafetensorsFile> open(const std::filesystem::path& path);
 
   std::vector<std::string> names() const;
-  bool contains(const std::string& name) const;
   /// An error naming the file and those tensors it has, if there is none of this name.
   Result<HostTensor> tensor(const std::string& name) const;
   /// The optional "__metadata__" of the header.

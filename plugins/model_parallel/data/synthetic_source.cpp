@@ -23,6 +23,7 @@ class SyntheticSource final : public DataSource {
         targets_key_(stream_key(options_.seed, "data.synthetic.targets")) {}
 
   std::uint64_t samples() const override { return config_.samples(); }
+  std::vector<std::string> fields() const override { return fields_of(options_); }
 
   Result<Batch> batch(std::uint64_t epoch, std::uint64_t index, std::uint32_t batch_size) override {
     const bool endless = samples() == 0;

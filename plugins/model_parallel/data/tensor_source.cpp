@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/convert.hpp"
 #include "data/safetensors.hpp"
 #include "data/sample_order.hpp"
 #include "data/tensor_tools.hpp"
@@ -22,6 +23,12 @@ class TensorSource final : public DataSource {
       : fields_(std::move(fields)), order_(std::move(order)) {}
 
   std::uint64_t samples() const override { return order_.samples(); }
+
+  std::vector<std::string> fields() const override {
+    std::vector<std::string> names;
+    for (const auto& [name, field] : fields_) names.push_back(name);
+    return names;
+  }
 
   Result<Batch> batch(std::uint64_t epoch, std::uint64_t index, std::uint32_t batch_size) override {
     TROUPE_ASSIGN(const auto numbers, order_.batch(epoch, index, batch_size));

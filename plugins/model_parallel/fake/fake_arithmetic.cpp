@@ -31,6 +31,13 @@ void fill(Blob& data, const Element& element) {
   for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<T>(element(i));
 }
 
+template <class T>
+void add_elements(const HostTensor& a, const HostTensor& b, Blob& sum) {
+  const auto* left = a.as<T>();
+  const auto* right = b.as<T>();
+  fill<T>(sum, [&](std::size_t i) { return left[i] + right[i]; });
+}
+
 }  // namespace
 
 Digest& Digest::add(std::uint64_t number) {
@@ -84,6 +91,26 @@ HostTensor tensor_from_digest(std::uint64_t seed, v1::DType dtype, const Shape& 
     default: fill<float>(tensor.data, floating); break;
   }
   return tensor;
+}
+
+Result<Value> add_values(const Value& a, const Value& b) {
+  if (a.absent) return b;
+  if (b.absent) return a;
+  if (a.tensor.dtype != b.tensor.dtype || a.tensor.shape != b.tensor.shape)
+    return internal_error("gradient", "two readers gave " + to_string(a.tensor.dtype) + " " +
+                                          to_string(a.tensor.shape) + " and " +
+                                          to_string(b.tensor.dtype) + " " +
+                                          to_string(b.tensor.shape) + " for one value");
+  Value sum = a;
+  sum.tensor.data = Blob::uninitialized(a.tensor.data.size());
+  switch (a.tensor.dtype) {
+    case v1::DTYPE_FLOAT32: add_elements<float>(a.tensor, b.tensor, sum.tensor.data); break;
+    case v1::DTYPE_FLOAT64: add_elements<double>(a.tensor, b.tensor, sum.tensor.data); break;
+    default:
+      return internal_error("gradient",
+                            "cannot add gradients of type " + to_string(a.tensor.dtype));
+  }
+  return sum;
 }
 
 }  // namespace troupe::mp

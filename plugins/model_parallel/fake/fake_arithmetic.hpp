@@ -4,6 +4,7 @@
 #include <string>
 
 #include "troupe/model_parallel/host_tensor.hpp"
+#include "troupe/result.hpp"
 
 namespace troupe::mp {
 
@@ -28,5 +29,9 @@ class Digest {
 /// A tensor whose elements are a function of `seed`: floating ones in (-1, 1), integers in
 /// [0, 10). float32, float64 and int64 only.
 HostTensor tensor_from_digest(std::uint64_t seed, v1::DType dtype, const Shape& shape);
+
+/// a + b, element by element, in the tensors' own precision; an absent side counts as nothing.
+/// Both must be float32 or float64 and of one shape.
+Result<Value> add_values(const Value& a, const Value& b);
 
 }  // namespace troupe::mp

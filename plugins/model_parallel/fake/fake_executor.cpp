@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/host_sum.hpp"
+#include "core/convert.hpp"
+#include "core/state_split.hpp"
+#include "fake/fake_arithmetic.hpp"
 
 namespace troupe::mp {
 
 FakeExecutor::FakeExecutor(std::unique_ptr<FakeMemory> memory) : memory_(std::move(memory)) {}
-
-FakeExecutor::ValueKey FakeExecutor::key_of(const v1::ValueRef& value) {
-  return {value.layer(), value.slot(), value.field()};
-}
 
 FakeExecutor::KeptValue FakeExecutor::keep(const Value& value) {
   if (value.absent) return {};
@@ -50,6 +48,17 @@ Result<void> FakeExecutor::initialise(const v1::StageConfig& config) {
   for (const auto& layer : config.layers())
     layers_.emplace_back(layer, config.seed(), dtype, *memory_);
   return {};
+}
+
+runtime::v1::NumericFingerprint FakeExecutor::fingerprint() const {
+  runtime::v1::NumericFingerprint fingerprint;
+  fingerprint.set_libraries("fake");
+  for (const auto& layer : layers_)
+    if (const auto version = layer.library_version())
+      fingerprint.set_libraries("fake " + std::to_string(*version));
+  fingerprint.set_device(config_.device());
+  fingerprint.set_threads(config_.threads());
+  return fingerprint;
 }
 
 void FakeExecutor::forward(ForwardTask task, Completion<ForwardOutcome> done) {
@@ -158,11 +167,12 @@ Result<void> FakeExecutor::check_import(const std::vector<NamedTensor>& tensors)
     if (mine == nullptr)
       return bad_input("tensor " + tensor.name, "this stage has no such parameter or buffer");
     const auto present = mine->stored->load();
-    if (present.dtype != tensor.tensor.dtype || present.shape != tensor.tensor.shape)
-      return bad_input("tensor " + tensor.name, to_string(tensor.tensor.dtype) + " " +
-                                                    to_string(tensor.tensor.shape) +
-                                                    " does not fit " + to_string(present.dtype) +
-                                                    " " + to_string(present.shape));
+    if (present.shape != tensor.tensor.shape)
+      return bad_input("tensor " + tensor.name, "shape " + to_string(tensor.tensor.shape) +
+                                                    " instead of " + to_string(present.shape));
+    if (!can_import(tensor.tensor.dtype, present.dtype))
+      return wrong_type("stage " + std::to_string(config_.stage()), tensor.name,
+                        tensor.tensor.dtype, present.dtype);
   }
   return {};
 }
@@ -171,7 +181,7 @@ void FakeExecutor::import_state(std::vector<NamedTensor> tensors, Completion<voi
   complete(done, [&]() -> Result<void> {
     TROUPE_TRY(check_import(tensors));
     for (const auto& tensor : tensors)
-      for (auto& layer : layers_) layer.replace(tensor.name, tensor.tensor);
+      for (auto& layer : layers_) TROUPE_TRY(layer.replace(tensor.name, tensor.tensor));
     return {};
   });
 }

@@ -3,9 +3,9 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <vector>
 
+#include "core/value_ref.hpp"
 #include "fake/fake_layer.hpp"
 #include "fake/fake_memory.hpp"
 #include "troupe/model_parallel/executor.hpp"
@@ -19,6 +19,7 @@ class FakeExecutor : public StageExecutor {
   explicit FakeExecutor(std::unique_ptr<FakeMemory> memory);
 
   Result<void> initialise(const v1::StageConfig& config) override;
+  runtime::v1::NumericFingerprint fingerprint() const override;
   void forward(ForwardTask task, Completion<ForwardOutcome> done) override;
   void backward(BackwardTask task, Completion<BackwardOutcome> done) override;
   void summarise_gradients(Completion<GradientSummary> done) override;
@@ -28,8 +29,6 @@ class FakeExecutor : public StageExecutor {
   void discard_all() override;
 
  private:
-  using ValueKey = std::tuple<std::string, std::uint32_t, std::string>;
-
   /// A value between layers, in the executor's memory.
   struct KeptValue {
     std::shared_ptr<const StoredTensor> tensor;  // null: absent
@@ -37,7 +36,6 @@ class FakeExecutor : public StageExecutor {
   };
   using KeptValues = std::map<ValueKey, KeptValue>;
 
-  static ValueKey key_of(const v1::ValueRef& value);
   KeptValue keep(const Value& value);
   static Value load(const KeptValue& value);
   static std::vector<Value> read(const KeptValues& values, const v1::Layer& layer);

@@ -2,17 +2,13 @@
 
 #include <algorithm>
 
+#include "core/convert.hpp"
 #include "core/random.hpp"
+#include "core/value_ref.hpp"
 #include "fake/fake_arithmetic.hpp"
 
 namespace troupe::mp {
 namespace {
-
-Value absent_value() {
-  Value value;
-  value.absent = true;
-  return value;
-}
 
 std::uint64_t digest_of(const HostTensor& tensor) { return Digest().add(tensor).value(); }
 
@@ -33,7 +29,13 @@ double FakeLayer::attribute(const std::string& name, double fallback) const {
   return found == config_.attributes().end() ? fallback : found->second;
 }
 
-bool FakeLayer::is_loss() const { return config_.kind().compare(0, 5, "loss.") == 0; }
+bool FakeLayer::is_loss() const { return is_loss_kind(config_.kind()); }
+
+std::optional<int> FakeLayer::library_version() const {
+  const double version = attribute("library_version", -1);
+  if (version < 0) return std::nullopt;
+  return static_cast<int>(version);
+}
 
 Result<void> FakeLayer::inject_failure(const MicroBatch& micro_batch, bool backward) const {
   const bool here = micro_batch.kind == v1::Key::KIND_TRAIN &&
@@ -85,10 +87,13 @@ Result<FakeLayer::Forward> FakeLayer::forward(const MicroBatch& micro_batch,
   Forward result;
   if (is_loss()) {
     const bool has_targets = inputs.size() == 2 && !inputs[0].absent && !inputs[1].absent;
+    if (!has_targets && micro_batch.kind != v1::Key::KIND_INFER)
+      return internal_error("layer " + config_.name(), "the loss needs outputs and targets");
+    const bool counts = micro_batch.kind == v1::Key::KIND_EVAL;
     if (has_targets)
-      result.loss =
-          LossValue{digest.unit_number(),
-                    static_cast<std::uint32_t>(digest.value() % (micro_batch.samples + 1))};
+      result.loss = LossValue{
+          digest.unit_number(),
+          counts ? static_cast<std::uint32_t>(digest.value() % (micro_batch.samples + 1)) : 0};
     result.outputs.assign(std::max<std::uint32_t>(config_.outputs(), 1), absent_value());
     return result;
   }
@@ -155,7 +160,7 @@ std::vector<double> FakeLayer::squared_norms() const {
 
 void FakeLayer::update(const StepUpdate& update, bool frozen) {
   for (auto& tensor : tensors_) {
-    if (!tensor.gradient || update.skip || frozen) continue;
+    if (!tensor.gradient || frozen) continue;
     const auto old = tensor.stored->load();
     auto digest = Digest().add(digest_of(old)).add(*tensor.gradient).add(update.scale);
     for (const double lr : update.lr) digest.add(lr);
@@ -175,9 +180,13 @@ const FakeLayer::Tensor* FakeLayer::find(const std::string& name) const {
   return found == tensors_.end() ? nullptr : &*found;
 }
 
-void FakeLayer::replace(const std::string& name, const HostTensor& tensor) {
-  for (auto& candidate : tensors_)
-    if (candidate.config.name() == name) candidate.stored = memory_.store(tensor);
+Result<void> FakeLayer::replace(const std::string& name, const HostTensor& tensor) {
+  for (auto& candidate : tensors_) {
+    if (candidate.config.name() != name) continue;
+    TROUPE_ASSIGN(const HostTensor converted, convert(tensor, candidate.stored->load().dtype));
+    candidate.stored = memory_.store(converted);
+  }
+  return {};
 }
 
 }  // namespace troupe::mp

@@ -24,6 +24,7 @@ namespace troupe::mp {
 ///   int64_slot          this output is int64
 ///   absent_slot         this output is absent
 ///   no_input_gradients  1: backward gives no gradients for the inputs
+///   library_version     the executor reports a library of this version
 ///   fail_at_step, fail_at_micro_batch (default 0), fail_in_backward (default 0)
 ///                       an injected failure
 class FakeLayer {
@@ -46,7 +47,7 @@ class FakeLayer {
   /// Squared norm of each parameter's gradient.
   std::vector<double> squared_norms() const;
 
-  /// Applies the gradients to the parameters, unless `frozen` or skipped, and clears them.
+  /// Applies the gradients to the parameters, unless `frozen`, and clears them.
   void update(const StepUpdate& update, bool frozen);
   void clear_gradients();
 
@@ -60,8 +61,12 @@ class FakeLayer {
   const std::vector<Tensor>& tensors() const { return tensors_; }
   /// Null if this layer has no such tensor.
   const Tensor* find(const std::string& name) const;
-  /// The name must exist and the shape fit.
-  void replace(const std::string& name, const HostTensor& tensor);
+  /// Converts the tensor to the type of the one that it replaces, if there is one of this name. The
+  /// shape must fit and the type be one that can be imported.
+  Result<void> replace(const std::string& name, const HostTensor& tensor);
+
+  /// The attribute, if it is set.
+  std::optional<int> library_version() const;
 
  private:
   double attribute(const std::string& name, double fallback) const;

@@ -42,7 +42,7 @@ Result<PlanRequest> plan_request(const JobFile& file, const v1::Model& model,
   auto layers = list_layers(model);
   if (!layers) {
     auto error = std::move(layers).error();
-    error.where = file.locate("model");
+    error.where = file.locate(error.where);
     return error;
   }
   request.layers = std::move(layers).value();
@@ -90,6 +90,11 @@ Result<FeedConfig> open_feed(const JobFile& file, const FeedRequest& request) {
   return feed;
 }
 
+Result<void> check_feed(const JobFile& file, const Plan& plan, const FeedConfig& feed) {
+  return check_fields(plan, feed.source->fields(),
+                      [&](const std::string& path) { return file.locate(path); });
+}
+
 Result<TensorMap> read_weights(const Plan& plan, const std::filesystem::path& path) {
   TROUPE_ASSIGN(const auto file, SafetensorsFile::open(path));
   TensorMap tensors;
@@ -103,11 +108,18 @@ Result<TensorMap> read_weights(const Plan& plan, const std::filesystem::path& pa
 WorkerRequirements worker_requirements(const runtime::v1::Job& job,
                                        const google::protobuf::RepeatedPtrField<v1::Stage>& stages,
                                        const std::string& node) {
-  std::uint32_t threads = 0;
-  for (const auto& stage : stages)
-    if (stage.node() == node) threads = std::max(threads, stage.threads());
-  if (threads == 0 && is_local(job, node)) threads = cores_for_each_local_node(job);
   WorkerRequirements requirements;
+  std::uint32_t threads = 0;
+  bool open = false;
+  for (const auto& stage : stages) {
+    if (stage.node() != node) continue;
+    threads = std::max(threads, stage.threads());
+    open |= stage.threads() == 0;
+    if (stage.device().compare(0, 4, "cuda") == 0)
+      requirements.environment["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8";
+  }
+  if (open && !is_local(job, node)) return requirements;
+  if (open) threads = std::max(threads, cores_for_each_local_node(job));
   if (threads == 0) return requirements;
   for (const auto* variable : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"})
     requirements.environment[variable] = std::to_string(threads);

@@ -35,7 +35,7 @@ Result<PlanRequest> plan_request(const JobFile& file, const v1::Model& model,
 /// Element type of a precision.
 v1::DType dtype_of(v1::Precision precision);
 
-/// Checks that the last field of the pair is at most the first.
+/// Checks that a micro-batch is at most a batch.
 Result<void> check_micro_batch_size(const JobFile& file, std::uint32_t batch_size,
                                     std::uint32_t micro_batch_size);
 
@@ -54,12 +54,16 @@ struct FeedRequest {
 };
 Result<FeedConfig> open_feed(const JobFile& file, const FeedRequest& request);
 
+/// Checks that the data has every field that the model reads.
+Result<void> check_feed(const JobFile& file, const Plan& plan, const FeedConfig& feed);
+
 /// Reads all tensors of a safetensors file and checks that they are exactly those of the plan.
 Result<TensorMap> read_weights(const Plan& plan, const std::filesystem::path& path);
 
-/// Threads of the node's arithmetic libraries, which are fixed when a process loads them: the most
-/// that a stage there asks for. Stages that leave it open share this machine's cores with the
-/// job's other local workers; on other machines nothing is set then.
+/// What the node's arithmetic libraries read when a process loads them. Threads: the most that a
+/// stage there asks for; those that leave it open share this machine's cores with the job's other
+/// local workers, while other machines are left to say how many they have (see thread_shares). For
+/// CUDA stages, the workspace with which cuBLAS gives the same bits each time.
 WorkerRequirements worker_requirements(const runtime::v1::Job& job,
                                        const google::protobuf::RepeatedPtrField<v1::Stage>& stages,
                                        const std::string& node);

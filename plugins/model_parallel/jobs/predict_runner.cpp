@@ -24,12 +24,22 @@ struct PredictPlan {
   std::optional<TensorMap> weights;
 };
 
-Result<PredictPlan> make_predict_plan(const JobFile& file, const v1::PredictJob& config) {
-  TROUPE_TRY(check_micro_batch_size(file, config.batch_size(), config.micro_batch_size()));
-  const std::filesystem::path output = config.output();
-  if (output.has_parent_path())
+/// A plain file name, and not that of a file which every run writes.
+Result<void> check_output(const JobFile& file, const std::string& output) {
+  const std::filesystem::path path = output;
+  if (path.has_parent_path() || output == "." || output == "..")
     return bad_input(file.locate("output"), "output is a file name inside the output directory",
                      "choose the directory with --out");
+  for (const auto* taken : {"run.json", "events.jsonl"})
+    if (output == taken)
+      return bad_input(file.locate("output"), output + " is the name of a file of every run",
+                       "choose another name");
+  return {};
+}
+
+Result<PredictPlan> make_predict_plan(const JobFile& file, const v1::PredictJob& config) {
+  TROUPE_TRY(check_micro_batch_size(file, config.batch_size(), config.micro_batch_size()));
+  TROUPE_TRY(check_output(file, config.output()));
   PredictPlan predict;
   TROUPE_ASSIGN(PlanRequest request,
                 plan_request(file, config.model(), config.stages(), config.precision()));
@@ -44,6 +54,7 @@ Result<PredictPlan> make_predict_plan(const JobFile& file, const v1::PredictJob&
   feed.batch_size = config.batch_size();
   feed.micro_batch_size = config.micro_batch_size();
   TROUPE_ASSIGN(predict.feed, open_feed(file, feed));
+  TROUPE_TRY(check_feed(file, predict.plan, predict.feed));
   if (!config.init_from().empty()) {
     TROUPE_ASSIGN(predict.weights, read_weights(predict.plan, config.init_from()));
   }
@@ -69,11 +80,12 @@ class PredictRunner : public JobRunner {
     TROUPE_ASSIGN(PredictPlan predict, make_predict_plan(file_, config_));
     DriverOptions options;
     options.feeds[v1::Key::KIND_INFER] = std::move(predict.feed);
+    options.allow_mixed_numerics = config_.allow_mixed_numerics();
     TROUPE_ASSIGN(const auto driver, Driver::start(session, predict.plan, std::move(options)));
     if (predict.weights)
       TROUPE_TRY(driver->load_state(*predict.weights, true, config_.init_from()));
     TROUPE_ASSIGN(const auto directory, session.out_directory());
-    TROUPE_TRY(write_run_record(session));
+    TROUPE_TRY(write_run_record(session, driver->numerics()));
     const auto began = std::chrono::steady_clock::now();
     TROUPE_ASSIGN(const HostTensor outputs, driver->pipeline().predict());
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - began;

@@ -4,15 +4,11 @@
 #include <string>
 
 #include <google/protobuf/util/json_util.h>
-#include <google/protobuf/util/message_differencer.h>
 
 #include "jobs/json.hpp"
-#include "troupe/log.hpp"
 
 namespace troupe::mp {
 namespace {
-
-using google::protobuf::util::MessageDifferencer;
 
 Result<std::string> to_json(const google::protobuf::Message& message) {
   google::protobuf::util::JsonPrintOptions options;
@@ -23,30 +19,38 @@ Result<std::string> to_json(const google::protobuf::Message& message) {
   return json;
 }
 
-void warn_of_different_nodes(const JobSession& session) {
-  const auto& nodes = session.nodes();
-  for (const auto& node : nodes)
-    if (!MessageDifferencer::Equals(node.fingerprint(), nodes.front().fingerprint()))
-      log_warning("run",
-                  "nodes {} and {} differ in CPU, threads or libraries: results are not "
-                  "bit-identical to a run on one of them",
-                  nodes.front().name(), node.name());
+Result<std::string> stages_json(const std::vector<StageNumerics>& stages) {
+  std::string text;
+  for (const auto& stage : stages) {
+    TROUPE_ASSIGN(const std::string fingerprint, to_json(stage.fingerprint));
+    text += (text.empty() ? "" : ", ") + JsonObject()
+                                             .add("stage", std::uint64_t{stage.stage})
+                                             .add("node", stage.node)
+                                             .add_json("fingerprint", fingerprint)
+                                             .text();
+  }
+  return "[" + text + "]";
 }
 
 }  // namespace
 
-Result<void> write_run_record(JobSession& session) {
-  warn_of_different_nodes(session);
+Result<void> write_run_record(JobSession& session, const std::vector<StageNumerics>& stages) {
   TROUPE_ASSIGN(const std::string job, to_json(session.job()));
   std::string nodes;
   for (const auto& node : session.nodes()) {
     TROUPE_ASSIGN(const std::string json, to_json(node));
     nodes += (nodes.empty() ? "" : ", ") + json;
   }
+  TROUPE_ASSIGN(const std::string stage_list, stages_json(stages));
   TROUPE_ASSIGN(const auto directory, session.out_directory());
   const auto path = directory / "run.json";
   std::ofstream file(path);
-  file << JsonObject().add_json("job", job).add_json("nodes", "[" + nodes + "]").text() << '\n';
+  file << JsonObject()
+              .add_json("job", job)
+              .add_json("nodes", "[" + nodes + "]")
+              .add_json("stages", stage_list)
+              .text()
+       << '\n';
   if (!file.flush()) return bad_input(path.string(), "cannot write");
   return {};
 }

@@ -1,14 +1,15 @@
 #pragma once
 
-#include <google/protobuf/message.h>
+#include <vector>
 
+#include "core/numerics.hpp"
 #include "troupe/result.hpp"
 #include "troupe/session.hpp"
 
 namespace troupe::mp {
 
-/// Writes run.json into the output directory: the job as it runs, after all `--set`, and what each
-/// node said of itself. Warns when nodes differ in what decides the bits of results.
-Result<void> write_run_record(JobSession& session);
+/// Writes run.json into the output directory: the job as it runs, after all `--set`, what each node
+/// said of itself, and what each stage computes with.
+Result<void> write_run_record(JobSession& session, const std::vector<StageNumerics>& stages);
 
 }  // namespace troupe::mp

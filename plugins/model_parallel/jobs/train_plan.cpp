@@ -1,5 +1,7 @@
 #include "jobs/train_plan.hpp"
 
+#include <limits>
+#include <string>
 #include <utility>
 
 #include "core/optimizer_config.hpp"
@@ -23,7 +25,12 @@ Result<FeedConfig> open_training(const JobFile& file, const v1::TrainJob& config
   request.micro_batch_size = config.micro_batch_size();
   request.batches = config.steps();
   TROUPE_ASSIGN(FeedConfig feed, open_feed(file, request));
-  if (config.length_case() == v1::TrainJob::kEpochs) feed.plan.batches *= config.epochs();
+  if (config.length_case() != v1::TrainJob::kEpochs) return feed;
+  if (config.epochs() > std::numeric_limits<std::uint64_t>::max() / feed.plan.batches)
+    return bad_input(file.locate("epochs"), std::to_string(config.epochs()) + " epochs of " +
+                                                std::to_string(feed.plan.batches) +
+                                                " batches are too many to count");
+  feed.plan.batches *= config.epochs();
   return feed;
 }
 
@@ -33,7 +40,7 @@ Result<FeedConfig> open_evaluation(const JobFile& file, const v1::TrainJob& conf
   request.data = config.evaluation().data();
   request.path = "evaluation.data";
   request.batch_size = config.evaluation().batch_size() != 0 ? config.evaluation().batch_size()
-                                                             : config.batch_size();
+                                                             : config.micro_batch_size();
   request.micro_batch_size = request.batch_size;
   return open_feed(file, request);
 }
@@ -44,9 +51,8 @@ Result<std::vector<LearningRate>> plan_learning_rates(const JobFile& file,
   RunLength run;
   run.steps = feed.batches;
   run.steps_per_epoch = (feed.samples + feed.batch_size - 1) / feed.batch_size;
-  return learning_rates(config.optimizer(), run, [&](const std::string& path) {
-    return file.locate("optimizer." + path);
-  });
+  return learning_rates(config.optimizer(), run,
+                        [&](const std::string& path) { return file.locate(path); });
 }
 
 Result<Plan> cut_model(const JobFile& file, const v1::TrainJob& config) {
@@ -62,11 +68,14 @@ Result<Plan> cut_model(const JobFile& file, const v1::TrainJob& config) {
 
 Result<TrainPlan> make_train_plan(const JobFile& file, const v1::TrainJob& config) {
   TROUPE_TRY(check_micro_batch_size(file, config.batch_size(), config.micro_batch_size()));
+  TROUPE_TRY(check_clip_grad_norm(config.clip_grad_norm(), file.locate("clip_grad_norm")));
   TrainPlan train;
   TROUPE_ASSIGN(train.plan, cut_model(file, config));
   TROUPE_ASSIGN(train.training, open_training(file, config));
+  TROUPE_TRY(check_feed(file, train.plan, train.training));
   if (config.has_evaluation()) {
     TROUPE_ASSIGN(train.evaluation, open_evaluation(file, config));
+    TROUPE_TRY(check_feed(file, train.plan, *train.evaluation));
   }
   if (!config.init_from().empty()) {
     TROUPE_ASSIGN(train.weights, read_weights(train.plan, config.init_from()));

@@ -52,6 +52,7 @@ class Training {
     options.schedule = config_.schedule();
     options.learning_rates = std::move(train_.learning_rates);
     options.clip_grad_norm = config_.clip_grad_norm();
+    options.allow_mixed_numerics = config_.allow_mixed_numerics();
     options.feeds[v1::Key::KIND_TRAIN] = std::move(train_.training);
     if (train_.evaluation) options.feeds[v1::Key::KIND_EVAL] = std::move(*train_.evaluation);
     TROUPE_ASSIGN(driver_, Driver::start(session_, train_.plan, std::move(options)));
@@ -64,7 +65,7 @@ class Training {
   /// Once the stages are ready: a job that cannot begin leaves nothing behind.
   Result<void> open_files() {
     TROUPE_ASSIGN(directory_, session_.out_directory());
-    TROUPE_TRY(write_run_record(session_));
+    TROUPE_TRY(write_run_record(session_, driver_->numerics()));
     TROUPE_ASSIGN(metrics_, MetricsFile::create(directory_ / "metrics.jsonl"));
     return {};
   }

@@ -58,8 +58,9 @@ Activations::Record Activations::run_layer(const WiredLayer& wired,
     if (boundary.requires_grad && c10::GradMode::is_enabled()) leaf.set_requires_grad(true);
     record.leaves.push_back(std::move(leaf));
   }
-  // A loss without targets: a prediction.
   if (wired.layer->is_loss() && any_absent(record.leaves)) {
+    TORCH_CHECK(micro_batch_.kind == v1::Key::KIND_INFER,
+                "the loss needs outputs and targets, and one of them is absent");
     record.outputs.resize(wired.writes.size());
     return record;
   }
@@ -70,6 +71,9 @@ Activations::Record Activations::run_layer(const WiredLayer& wired,
   record.outputs = wired.layer->forward(record.leaves, context);
   TORCH_CHECK(record.outputs.size() == wired.writes.size(), "returned ", record.outputs.size(),
               " values instead of ", wired.writes.size());
+  // What another stage would get is what the next layer gets here.
+  for (at::Tensor& output : record.outputs)
+    if (output.defined() && output.is_floating_point()) output = output.to(model_->float_type);
   return record;
 }
 
@@ -78,7 +82,8 @@ void Activations::read_loss(const WiredLayer& wired, const Record& record, Outco
   const c10::NoGradGuard no_grad;
   outcome.has_loss = true;
   outcome.loss.loss = record.outputs[0].item<double>();
-  outcome.loss.correct = wired.layer->count_correct(record.leaves);
+  if (micro_batch_.kind == v1::Key::KIND_EVAL)
+    outcome.loss.correct = wired.layer->count_correct(record.leaves);
 }
 
 std::vector<at::Tensor> Activations::backward(const std::vector<at::Tensor>& output_gradients,

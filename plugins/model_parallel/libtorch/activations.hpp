@@ -18,15 +18,18 @@ struct Boundary {
 /// One micro-batch on its way through the layers of a stage, and what its backward needs: for each
 /// layer its inputs as leaves of a graph of its own, and its outputs.
 ///
-/// At every layer boundary values are detached and brought to the layout that the layer taking them
-/// declares: the reader in the forward, the writer in the backward. This happens whether or not the
-/// boundary is one of a stage, and regardless of the order in which the other layer left them: so
-/// a result does not depend on the cut. What no other order would change, such as sums of
+/// At every layer boundary values are detached, floating-point ones converted to the stage's type,
+/// and brought to a declared layout: values in the forward to that of the layer that reads them,
+/// gradients in the backward to that of the layer that wrote the value. This happens whether or not
+/// the boundary is one of a stage, and regardless of the order in which the other layer left them:
+/// so a result does not depend on the cut. What no other order would change, such as sums of
 /// gradients, takes any.
 ///
 /// Gradients of a value with several readers are added from the last reader to the first, which is
-/// the order in which backward meets them: g1 + (g2 + (g3 + ...)). What arrives from other stages
-/// (`output_gradients`, already one sum) belongs to later readers and comes first.
+/// the order in which backward meets them: g1 + (g2 + (g3 + ...)). What arrives from another stage
+/// (`output_gradients`) is the sum over all readers in later stages and comes first: so the sum has
+/// the same parentheses wherever the model is cut. A value that came from another stage and is read
+/// by a later one too passes through here, and its gradient with it.
 class Activations {
  public:
   Activations(StageModel& model, const MicroBatch& micro_batch)

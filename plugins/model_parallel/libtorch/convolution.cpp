@@ -63,10 +63,6 @@ class Convolution::State : public torch::CustomClassHolder {
     kernels_->backward_weight(shape_of(input.sizes()), data(input), data(output_gradient));
   }
 
-  void weight_changed() {
-    if (kernels_) kernels_->weight_changed();
-  }
-
   at::Tensor take_gradient() {
     if (!kernels_ || !kernels_->has_gradient()) return {};
     const at::Tensor gradient = at::empty(weight_.sizes(), weight_.options());
@@ -152,8 +148,6 @@ at::Tensor Convolution::forward(const at::Tensor& input) const {
   if (!differentiable) return state_->forward(input.contiguous(channels_last));
   return Function::apply(state_, input, weight());
 }
-
-void Convolution::weight_changed() { state_->weight_changed(); }
 
 at::Tensor Convolution::take_gradient() { return state_->take_gradient(); }
 

@@ -37,9 +37,6 @@ class Convolution {
   /// channels-last where oneDNN computes it; so is the gradient of the input.
   at::Tensor forward(const at::Tensor& input) const;
 
-  /// To be called after the weight was written to behind LibTorch's back.
-  void weight_changed();
-
   /// The weight's gradient over all backward calls since it was last taken or discarded,
   /// row-major; undefined if there is none or autograd has it.
   at::Tensor take_gradient();

@@ -5,6 +5,8 @@
 #include <c10/core/GradMode.h>
 #include <c10/util/Exception.h>
 
+#include "core/state_split.hpp"
+#include "libtorch/fingerprint.hpp"
 #include "libtorch/gradient_norm.hpp"
 #include "libtorch/tensors.hpp"
 
@@ -16,7 +18,16 @@ namespace {
 void settle_thread(int threads) {
   // The first call in a thread would otherwise reset the number later, to another executor's.
   at::internal::lazy_init_num_threads();
-  if (threads > 0 && at::get_num_threads() != threads) at::set_num_threads(threads);
+  if (at::get_num_threads() != threads) at::set_num_threads(threads);
+}
+
+/// The number that this process began with, whatever executors have set since.
+int process_threads() {
+  static const int threads = [] {
+    at::internal::lazy_init_num_threads();
+    return at::get_num_threads();
+  }();
+  return threads;
 }
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
@@ -31,7 +42,7 @@ void append_copies(const std::vector<StateEntry>& entries, bool buffers,
 }  // namespace
 
 LibtorchExecutor::LibtorchExecutor(at::Device device, std::shared_ptr<const LayerRegistry> layers)
-    : device_(device), registry_(std::move(layers)) {}
+    : device_(device), registry_(std::move(layers)), threads_(process_threads()) {}
 
 template <class Body>
 auto LibtorchExecutor::guarded(std::string where, Body&& body) -> decltype(body()) {
@@ -53,8 +64,7 @@ auto LibtorchExecutor::guarded(std::string where, Body&& body) -> decltype(body(
 
 Result<void> LibtorchExecutor::initialise(const v1::StageConfig& config) {
   stage_ = config.stage();
-  threads_ = static_cast<int>(config.threads());
-  float_type_ = config.precision() == v1::PRECISION_FLOAT64 ? at::kDouble : at::kFloat;
+  if (config.threads() != 0) threads_ = static_cast<int>(config.threads());
   return guarded("initialisation", [&] { return build(config); });
 }
 
@@ -67,6 +77,13 @@ Result<void> LibtorchExecutor::build(const v1::StageConfig& config) {
   if (config.train())
     optimizer_ = Optimizer::make(config.optimizer_config(), model_.parameters);
   return {};
+}
+
+runtime::v1::NumericFingerprint LibtorchExecutor::fingerprint() const {
+  auto fingerprint = process_fingerprint();
+  fingerprint.set_device(device_.str());
+  fingerprint.set_threads(static_cast<std::uint32_t>(threads_));
+  return fingerprint;
 }
 
 void LibtorchExecutor::forward(ForwardTask task, Completion<ForwardOutcome> done) {
@@ -82,7 +99,7 @@ Result<ForwardOutcome> LibtorchExecutor::run_forward(const ForwardTask& task) {
     Boundary boundary;
     if (!input.absent) {
       const at::Tensor host = to_tensor(input.tensor);
-      const auto type = host.is_floating_point() ? float_type_ : host.scalar_type();
+      const auto type = host.is_floating_point() ? model_.float_type : host.scalar_type();
       boundary.tensor = host.to(device_, type);
       boundary.requires_grad = input.requires_grad && host.is_floating_point();
     }
@@ -123,8 +140,8 @@ Result<BackwardOutcome> LibtorchExecutor::run_backward(const BackwardTask& task)
                                           std::to_string(model_.outbound.size()));
   std::vector<at::Tensor> output_gradients;
   for (const auto& gradient : task.output_gradients)
-    output_gradients.push_back(gradient.absent ? at::Tensor()
-                                               : to_tensor(gradient.tensor).to(device_));
+    output_gradients.push_back(
+        gradient.absent ? at::Tensor() : to_tensor(gradient.tensor).to(device_, model_.float_type));
 
   BackwardOutcome outcome;
   for (const auto& gradient : live.mapped().backward(output_gradients, progress_)) {
@@ -153,7 +170,7 @@ void LibtorchExecutor::summarise_gradients(Completion<GradientSummary> done) {
 void LibtorchExecutor::update(StepUpdate update, Completion<void> done) {
   done(guarded("optimizer step", [&]() -> Result<void> {
     const c10::NoGradGuard no_grad;
-    if (!update.skip && !model_.frozen && optimizer_) {
+    if (!model_.frozen && optimizer_) {
       model_.collect_gradients();
       optimizer_->step(model_.parameters, update.lr, update.scale);
     }
@@ -192,6 +209,10 @@ Result<void> LibtorchExecutor::check_import(const std::vector<NamedTensor>& tens
     if (tensor.tensor.shape != shape)
       return bad_input("tensor '" + tensor.name + "'", "shape " + to_string(tensor.tensor.shape) +
                                                            " instead of " + to_string(shape));
+    const v1::DType type = to_dtype(entry->tensor.scalar_type());
+    if (!can_import(tensor.tensor.dtype, type))
+      return wrong_type("stage " + std::to_string(stage_), "'" + tensor.name + "'",
+                        tensor.tensor.dtype, type);
   }
   return {};
 }

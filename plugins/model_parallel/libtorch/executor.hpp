@@ -22,6 +22,7 @@ class LibtorchExecutor final : public StageExecutor {
   LibtorchExecutor(at::Device device, std::shared_ptr<const LayerRegistry> layers);
 
   Result<void> initialise(const v1::StageConfig& config) override;
+  runtime::v1::NumericFingerprint fingerprint() const override;
   void forward(ForwardTask task, Completion<ForwardOutcome> done) override;
   void backward(BackwardTask task, Completion<BackwardOutcome> done) override;
   void summarise_gradients(Completion<GradientSummary> done) override;
@@ -49,8 +50,7 @@ class LibtorchExecutor final : public StageExecutor {
   std::shared_ptr<const LayerRegistry> registry_;
   Progress progress_;
   std::uint32_t stage_ = 0;
-  int threads_ = 0;  ///< 0: as LibTorch chooses
-  at::ScalarType float_type_ = at::kFloat;
+  int threads_ = 1;
   StageModel model_;
   std::unique_ptr<Optimizer> optimizer_;  ///< null: the stage does not train
   std::map<std::pair<std::uint64_t, std::uint32_t>, Activations> live_;  ///< by step, micro-batch

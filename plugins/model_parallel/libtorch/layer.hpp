@@ -36,12 +36,13 @@ class Layer {
 
   /// Outputs from inputs, differentiable by LibTorch's autograd where gradients are wanted.
   /// An undefined tensor stands for an absent value, both ways. Inputs are shared with other
-  /// layers and must not be modified. Must return as many values as the config's `outputs`.
+  /// layers and must not be modified. Must return as many values as the config's `outputs`;
+  /// floating-point ones are converted to the stage's type.
   virtual std::vector<at::Tensor> forward(const std::vector<at::Tensor>& inputs,
                                           const ForwardContext& context) = 0;
 
   /// A loss layer reads (outputs, targets) and returns one scalar, the mean over the samples;
-  /// backward starts from it. It is skipped when the targets are absent.
+  /// backward starts from it. It is skipped in a prediction without targets.
   virtual bool is_loss() const { return false; }
 
   /// A gradient that the layer accumulated itself, and the parameter it belongs to.
@@ -55,7 +56,7 @@ class Layer {
   virtual std::vector<OwnGradient> take_gradients() { return {}; }
   virtual void discard_gradients() {}
 
-  /// Of a loss layer: samples classified correctly; 0 when that means nothing.
+  /// Of a loss layer, in evaluation: samples classified correctly; 0 when that means nothing.
   virtual std::uint32_t count_correct(const std::vector<at::Tensor>& inputs) const { return 0; }
 };
 

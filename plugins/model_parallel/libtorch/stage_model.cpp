@@ -1,10 +1,11 @@
 #include "libtorch/stage_model.hpp"
 
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "core/random.hpp"
+#include "core/state_split.hpp"
+#include "core/value_ref.hpp"
 #include "libtorch/tensors.hpp"
 
 namespace troupe::mp::libtorch {
@@ -14,37 +15,25 @@ namespace {
 class ValueTable {
  public:
   std::size_t add(const v1::ValueRef& value) {
-    return numbers_.emplace(key(value), numbers_.size()).first->second;
+    return numbers_.emplace(key_of(value), numbers_.size()).first->second;
   }
 
   Result<std::size_t> find(const v1::ValueRef& value, const std::string& reader) const {
-    const auto found = numbers_.find(key(value));
+    const auto found = numbers_.find(key_of(value));
     if (found != numbers_.end()) return found->second;
-    const std::string name = value.layer().empty() ? "batch field '" + value.field() + "'"
-                                                   : "output " + std::to_string(value.slot()) +
-                                                         " of '" + value.layer() + "'";
-    return bad_input(reader, "reads " + name + ", which is neither inbound nor an earlier layer's");
+    return bad_input(reader, "reads " + mp::describe(value) +
+                                 ", which is neither inbound nor an earlier layer's");
   }
 
   std::size_t size() const { return numbers_.size(); }
 
  private:
-  using Key = std::tuple<std::string, std::uint32_t, std::string>;
-
-  static Key key(const v1::ValueRef& value) {
-    if (value.layer().empty()) return {"", 0, value.field()};
-    return {value.layer(), value.slot(), ""};
-  }
-
-  std::map<Key, std::size_t> numbers_;
+  std::map<ValueKey, std::size_t> numbers_;
 };
 
 at::Tensor initial_state(const v1::Parameter& parameter, const v1::StageConfig& config,
                          at::Device device) {
-  const bool in_double = config.precision() == v1::PRECISION_FLOAT64;
-  const v1::DType dtype = parameter.integer() ? v1::DTYPE_INT64
-                          : in_double         ? v1::DTYPE_FLOAT64
-                                              : v1::DTYPE_FLOAT32;
+  const v1::DType dtype = state_type(parameter, config.precision());
   const HostTensor host = initial_tensor(parameter, config.seed(), dtype);
   // A copy even on the CPU: the bytes of a HostTensor are not ours to change.
   return to_tensor(host).to(device, to_scalar_type(dtype), /*non_blocking=*/false, /*copy=*/true);
@@ -83,12 +72,8 @@ Result<void> wire(const v1::StageConfig& config, StageModel& model) {
       TROUPE_ASSIGN(const std::size_t value, values.find(read, "layer '" + layer.name() + "'"));
       wired.reads.push_back(value);
     }
-    v1::ValueRef output;
-    output.set_layer(layer.name());
-    for (std::uint32_t slot = 0; slot < std::max<std::uint32_t>(layer.outputs(), 1); ++slot) {
-      output.set_slot(slot);
-      wired.writes.push_back(values.add(output));
-    }
+    for (std::uint32_t slot = 0; slot < std::max<std::uint32_t>(layer.outputs(), 1); ++slot)
+      wired.writes.push_back(values.add(output_of(layer.name(), slot)));
   }
   for (const auto& outbound : config.outbound()) {
     TROUPE_ASSIGN(const std::size_t value,
@@ -109,6 +94,7 @@ Result<StageModel> StageModel::build(const v1::StageConfig& config, const LayerR
   StageModel model;
   model.seed = config.seed();
   model.frozen = config.frozen();
+  model.float_type = config.precision() == v1::PRECISION_FLOAT64 ? at::kDouble : at::kFloat;
   for (const auto& layer : config.layers()) {
     progress.layer = &layer.name();
     TROUPE_TRY(add_layer(layer, config, registry, device, model));

@@ -13,7 +13,7 @@
 #include "config/rules.hpp"
 #include "config/source.hpp"
 #include "config/text.hpp"
-#include "config/validate.hpp"
+#include "troupe/validate.hpp"
 
 namespace troupe {
 namespace {

@@ -1,4 +1,4 @@
-#include "config/validate.hpp"
+#include "troupe/validate.hpp"
 
 #include <cmath>
 #include <optional>

@@ -16,6 +16,7 @@ namespace {
 class NumberedSamples : public DataSource {
  public:
   std::uint64_t samples() const override { return samples_in_epoch; }
+  std::vector<std::string> fields() const override { return {"inputs", "targets"}; }
 
   Result<Batch> batch(std::uint64_t epoch, std::uint64_t index, std::uint32_t batch_size) override {
     Batch batch;

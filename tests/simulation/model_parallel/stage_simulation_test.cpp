@@ -87,7 +87,7 @@ class MiddleStage {
     }
     request.loss.emplace().mutable_mse();
     request.schedule = options.schedule;
-    request.optimizer.emplace().mutable_sgd();
+    request.optimizer.emplace().mutable_sgd()->set_lr(0.1);
     return std::move(make_plan(request)).value();
   }
 
@@ -205,11 +205,9 @@ BOOST_AUTO_TEST_CASE(a_training_step_from_values_to_commit) {
   decision.mutable_step_decision()->add_lr(0.1);
   decision.mutable_step_decision()->set_scale(1);
   stage.deliver({"driver", "optimizer"}, decision.SerializeAsString());
-  for (const char* name : {"optimizer", "pipeline"}) {
-    const auto commits = stage.take(name);
-    BOOST_REQUIRE(commits.size() == 1u);
-    BOOST_TEST(commits[0].step_committed().stage() == 1u);
-  }
+  const auto commits = stage.take("optimizer");
+  BOOST_REQUIRE(commits.size() == 1u);
+  BOOST_TEST(commits[0].step_committed().stage() == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(outputs_carry_the_unit_of_their_micro_batch) {
@@ -256,6 +254,17 @@ BOOST_AUTO_TEST_CASE(a_failing_layer_is_reported_with_its_place_once) {
   BOOST_TEST(stage.take("pipeline").empty());  // the first error is the only one
 }
 
+BOOST_AUTO_TEST_CASE(an_error_between_operations_does_not_name_the_last_one) {
+  MiddleStage stage;
+  stage.values(v1::Key::KIND_EVAL, 1, 0, 1);
+  stage.take("pipeline");
+  stage.deliver({"a", "stage.0"}, "\xff\xff");
+  const auto messages = stage.take("pipeline");
+  BOOST_REQUIRE(messages.size() == 1u);
+  BOOST_TEST(messages[0].has_failed());
+  BOOST_TEST(messages[0].key().step() == 0u);
+}
+
 BOOST_AUTO_TEST_CASE(messages_out_of_protocol_fail_the_job) {
   {
     MiddleStage stage;
@@ -273,7 +282,7 @@ BOOST_AUTO_TEST_CASE(messages_out_of_protocol_fail_the_job) {
     stage.values(train, 1, 0, 1);
     stage.take("pipeline");
     stage.gradient(1, 0, "stage.0");
-    BOOST_TEST(stage.failure().what().find("which it does not read") != std::string::npos);
+    BOOST_TEST(stage.failure().what().find("which it does not get here") != std::string::npos);
   }
   {
     MiddleStage stage;
@@ -327,6 +336,7 @@ BOOST_AUTO_TEST_CASE(weights_go_in_and_out_by_name) {
   const auto loaded = stage.take("pipeline");
   BOOST_REQUIRE(loaded.size() == 1u);
   BOOST_TEST(loaded[0].has_state_loaded());
+  BOOST_TEST(loaded[0].state_loaded().fingerprint().libraries() == "fake");
   BOOST_TEST(stage.released() == weight.data.size());
 
   auto want = stage.message(v1::Key::KIND_UNSPECIFIED, 0, 0);
@@ -345,6 +355,19 @@ BOOST_AUTO_TEST_CASE(weights_go_in_and_out_by_name) {
   const auto failed = stage.failure();
   BOOST_TEST(failed.where() == "stage 1 (node a), weights");
   BOOST_TEST(failed.what().find("l2.weight") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(waiting_begins_with_the_first_micro_batch) {
+  MiddleStage stage;
+  auto end = stage.message(v1::Key::KIND_UNSPECIFIED, 0, 0);
+  end.mutable_state_end();
+  stage.deliver({"driver", "pipeline"}, end.SerializeAsString());
+  stage.take("pipeline");
+  stage.cluster().advance(5s);
+  stage.values(v1::Key::KIND_EVAL, 1, 0, 1);
+  const auto done = stage.take("pipeline");
+  BOOST_REQUIRE(done.size() == 1u);
+  BOOST_TEST(done[0].micro_batch_done().times().waiting() < 1.0);
 }
 
 BOOST_AUTO_TEST_CASE(a_slowed_stage_counts_the_delay_as_computing) {

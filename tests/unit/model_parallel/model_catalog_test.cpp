@@ -180,12 +180,14 @@ BOOST_AUTO_TEST_CASE(written_layers_are_checked) {
   expect_error(list(a + a), "model.layers.layers[1].name", "'a'");
   expect_error(list(R"(layers { name: "loss" kind: "relu" })"), "model.layers.layers[0].name",
                "loss");
+  expect_error(list(R"(layers { name: "a" kind: "loss.mse" })"), "model.layers.layers[0].kind",
+               "set the loss of the job");
   expect_error(list(a + R"(layers { name: "b" kind: "relu" reads { layer: "c" } })"),
-               "model.layers.layers[1].reads[0].layer", "'c'");
+               "model.layers.layers[1].reads[0].layer", "\"c\"");
   expect_error(list(a + R"(layers { name: "b" kind: "relu" reads { layer: "b" } })"),
-               "model.layers.layers[1].reads[0].layer", "'b'");
+               "model.layers.layers[1].reads[0].layer", "\"b\"");
   expect_error(list(a + R"(layers { name: "b" kind: "relu" reads { layer: "a" slot: 1 } })"),
-               "model.layers.layers[1].reads[0].slot", "outputs");
+               "model.layers.layers[1].reads[0].slot", "has only 1");
   expect_error(list(R"(layers { name: "b" kind: "relu" reads {} })"),
                "model.layers.layers[0].reads[0]", "either");
   expect_error(list(R"(layers { name: "b" kind: "linear" })"), "model.layers.layers[0].attributes",

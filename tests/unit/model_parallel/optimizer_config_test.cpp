@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(a_pattern_without_a_parameter_is_an_error) {
       parse<v1::Optimizer>("sgd { lr: 1 } groups { names: ['fc.*', '*.bais'] lr: 2 }");
   const auto checked = check_optimizer(optimizer, {"fc.weight", "fc.bias"}, as_it_is);
   BOOST_REQUIRE(!checked.ok());
-  BOOST_TEST(checked.error().where == "groups[0].names[1]");
+  BOOST_TEST(checked.error().where == "optimizer.groups[0].names[1]");
   BOOST_TEST(checked.error().what == "\"*.bais\" matches no parameter");
 }
 

@@ -1,5 +1,7 @@
 #include "core/plan.hpp"
 
+#include <limits>
+
 #include <boost/test/unit_test.hpp>
 
 using namespace troupe;
@@ -45,7 +47,8 @@ PlanRequest request() {
   result.stages = {stage("master"), stage("worker", "layer3")};
   result.nodes = {"master", "worker"};
   result.loss.emplace().mutable_mse();
-  result.optimizer.emplace().mutable_sgd()->set_momentum(0.9);
+  result.optimizer.emplace().mutable_sgd()->set_lr(0.1);
+  result.optimizer->mutable_sgd()->set_momentum(0.9);
   result.locate = [](const std::string& path) { return "at " + path; };
   return result;
 }
@@ -92,8 +95,7 @@ BOOST_AUTO_TEST_CASE(values_and_fields_are_routed) {
   BOOST_TEST(!first.inbound(0).has_producer());
   BOOST_REQUIRE(first.outbound_size() == 1);
   BOOST_TEST(first.outbound(0).value().layer() == "layer1.1");
-  BOOST_REQUIRE(first.outbound(0).readers_size() == 1);
-  BOOST_TEST(first.outbound(0).readers(0).actor() == "stage.1");
+  BOOST_TEST(first.outbound(0).reader().actor() == "stage.1");
   BOOST_REQUIRE(second.inbound_size() == 2);
   BOOST_TEST(second.inbound(0).producer().actor() == "stage.0");
   BOOST_TEST(second.inbound(1).value().field() == "targets");
@@ -112,13 +114,13 @@ BOOST_AUTO_TEST_CASE(without_a_loss_the_outputs_go_to_the_driver) {
   const auto& last = plan->stages.back().config;
   BOOST_REQUIRE(last.outbound_size() == 1);
   BOOST_TEST(last.outbound(0).value().layer() == "fc");
-  BOOST_TEST(last.outbound(0).readers(0).node() == "driver");
-  BOOST_TEST(last.outbound(0).readers(0).actor() == "pipeline");
+  BOOST_TEST(last.outbound(0).reader().node() == "driver");
+  BOOST_TEST(last.outbound(0).reader().actor() == "pipeline");
   BOOST_TEST(plan->fields.count("targets") == 0u);
   BOOST_TEST(!plan->loss_stage.has_value());
 }
 
-BOOST_AUTO_TEST_CASE(values_may_skip_stages_and_have_several_readers) {
+BOOST_AUTO_TEST_CASE(values_skip_stages_and_pass_from_reader_to_reader) {
   PlanRequest skip = request();
   skip.layers = {layer("a", 2), layer("b"), layer("c"), layer("d")};
   reads(skip.layers[1], "a", 0);
@@ -132,12 +134,19 @@ BOOST_AUTO_TEST_CASE(values_may_skip_stages_and_have_several_readers) {
   BOOST_REQUIRE(plan.ok());
   const auto& first = plan->stages[0].config;
   BOOST_REQUIRE(first.outbound_size() == 2);
-  BOOST_TEST(first.outbound(0).readers_size() == 1);
   BOOST_TEST(first.outbound(1).value().slot() == 1u);
-  BOOST_REQUIRE(first.outbound(1).readers_size() == 2);
-  BOOST_TEST(first.outbound(1).readers(0).actor() == "stage.2");
-  BOOST_TEST(first.outbound(1).readers(1).actor() == "stage.3");
-  BOOST_TEST(plan->stages[3].config.inbound_size() == 4);  // c, a:1, mask, targets
+  BOOST_TEST(first.outbound(1).reader().actor() == "stage.2");
+  BOOST_REQUIRE(plan->stages[1].config.outbound_size() == 1);  // b only: it does not read a:1
+  const auto& third = plan->stages[2].config;
+  BOOST_REQUIRE(third.inbound_size() == 2);  // b, a:1
+  BOOST_TEST(third.inbound(1).producer().actor() == "stage.0");
+  BOOST_REQUIRE(third.outbound_size() == 2);  // c and a:1, in the order in which stage 3 reads
+  BOOST_TEST(third.outbound(1).value().layer() == "a");
+  BOOST_TEST(third.outbound(1).reader().actor() == "stage.3");
+  const auto& last = plan->stages[3].config;
+  BOOST_REQUIRE(last.inbound_size() == 4);  // c, a:1, mask, targets
+  BOOST_TEST(last.inbound(1).value().layer() == "a");
+  BOOST_TEST(last.inbound(1).producer().actor() == "stage.2");
   BOOST_TEST(plan->fields.at("mask").size() == 1u);
 }
 
@@ -149,7 +158,7 @@ BOOST_AUTO_TEST_CASE(a_value_read_twice_in_a_stage_crosses_once) {
   twice.stages = {stage("master"), stage("worker", "b")};
   const auto plan = make_plan(twice);
   BOOST_REQUIRE(plan.ok());
-  BOOST_TEST(plan->stages[0].config.outbound(0).readers_size() == 1);
+  BOOST_TEST(plan->stages[0].config.outbound_size() == 1);
   BOOST_TEST(plan->stages[1].config.inbound_size() == 2);  // a, targets
 }
 
@@ -182,15 +191,86 @@ BOOST_AUTO_TEST_CASE(wrong_cuts_are_errors_at_their_field) {
 BOOST_AUTO_TEST_CASE(wrong_reads_are_errors_naming_the_layer) {
   auto forward_read = request();
   reads(forward_read.layers[1], "fc");
-  check_error(forward_read, "at model.layers.layers[1]", "layer \"layer1.0\" reads output 0 of");
+  check_error(forward_read, "at model.layers.layers[1].reads[0].layer",
+              "layer \"layer1.0\" reads output 0 of");
 
   auto no_such_slot = request();
   reads(no_such_slot.layers[1], "stem", 1);
-  check_error(no_such_slot, "at model.layers.layers[1]", "which has only 1");
+  check_error(no_such_slot, "at model.layers.layers[1].reads[0].slot", "which has only 1");
 
   auto duplicate = request();
   duplicate.layers[5].set_name("stem");
   check_error(duplicate, "at model.layers.layers[5]", "two layers are called \"stem\"");
+}
+
+BOOST_AUTO_TEST_CASE(a_training_needs_a_usable_optimizer) {
+  const auto with = [](const auto& change) {
+    auto changed = request();
+    change(*changed.optimizer->mutable_sgd());
+    return changed;
+  };
+  auto none = request();
+  none.optimizer.reset();
+  check_error(none, "at optimizer", "an optimizer is needed");
+  none.optimizer.emplace();
+  check_error(none, "at optimizer", "an optimizer is needed");
+  none.train = false;
+  BOOST_TEST(make_plan(none).ok());
+
+  check_error(with([](auto& sgd) { sgd.clear_lr(); }), "at optimizer.sgd.lr", "lr is missing");
+  BOOST_TEST(make_plan(with([](auto& sgd) { sgd.set_lr(0); })).ok());
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  for (const double lr : {-0.1, nan, infinity})
+    check_error(with([&](auto& sgd) { sgd.set_lr(lr); }), "at optimizer.sgd.lr", "finite");
+  check_error(with([](auto& sgd) { sgd.set_momentum(1.5); }), "at optimizer.sgd.momentum",
+              "from 0 to 1");
+  check_error(with([](auto& sgd) { sgd.set_weight_decay(nan); }), "at optimizer.sgd.weight_decay",
+              "finite");
+  check_error(with([](auto& sgd) {
+                sgd.set_nesterov(true);
+                sgd.set_momentum(0);
+              }),
+              "at optimizer.sgd.nesterov", "needs momentum");
+}
+
+BOOST_AUTO_TEST_CASE(numbers_of_stages_are_checked_whoever_wrote_them) {
+  auto threads = request();
+  threads.stages[1].set_threads(5000);
+  check_error(threads, "at stages[1].threads", "at most 1024");
+  auto slow = request();
+  slow.stages[0].set_slow_down_seconds(std::numeric_limits<double>::quiet_NaN());
+  check_error(slow, "at stages[0].slow_down_seconds", "finite");
+}
+
+BOOST_AUTO_TEST_CASE(without_a_loss_the_last_layer_has_one_output) {
+  auto two = request();
+  two.layers[5].set_outputs(2);
+  BOOST_TEST(make_plan(two).ok());
+  two.loss.reset();
+  check_error(two, "at model.layers.layers[5].outputs", "\"fc\", has 2 outputs");
+}
+
+BOOST_AUTO_TEST_CASE(a_field_that_the_data_lacks_is_an_error_at_its_reader) {
+  auto masked = request();
+  reads(masked.layers[4], "layer3.0");
+  reads_field(masked.layers[4], "mask");
+  const auto plan = make_plan(masked);
+  BOOST_REQUIRE(plan.ok());
+  BOOST_TEST(check_fields(*plan, {"inputs", "targets", "mask"}, masked.locate).ok());
+  const auto missing = check_fields(*plan, {"inputs", "targets"}, masked.locate);
+  BOOST_REQUIRE(!missing.ok());
+  BOOST_TEST(missing.error().where == "at model.layers.layers[4]");
+  BOOST_TEST(missing.error().what ==
+             "layer \"layer3.1\" reads field \"mask\", which the data does not have");
+}
+
+BOOST_AUTO_TEST_CASE(a_frozen_stage_needs_no_memory_for_gradients) {
+  auto frozen = request();
+  frozen.stages[0].set_frozen(true);
+  const auto plan = make_plan(frozen);
+  BOOST_REQUIRE(plan.ok());
+  BOOST_TEST(plan->stages[0].training_bytes == plan->stages[0].weight_bytes);
 }
 
 BOOST_AUTO_TEST_CASE(the_table_shows_stages_and_bubble) {
@@ -201,4 +281,5 @@ BOOST_AUTO_TEST_CASE(the_table_shows_stages_and_bubble) {
   BOOST_TEST(text.find("layer3.0 .. loss (4)") != std::string::npos);
   BOOST_TEST(text.find("180 parameters in 2 stages") != std::string::npos);
   BOOST_TEST(text.find("ideal bubble 20.0 %") != std::string::npos);
+  BOOST_TEST(text.find("training MB: weights, their gradients") != std::string::npos);
 }

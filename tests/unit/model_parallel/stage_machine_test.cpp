@@ -14,13 +14,13 @@ constexpr auto train = v1::Key::KIND_TRAIN;
 constexpr auto eval = v1::Key::KIND_EVAL;
 
 StageMachine::Shape shape_of(v1::Schedule schedule, std::uint32_t stage, std::uint32_t stages,
-                             std::size_t inbound = 1, std::vector<std::size_t> readers = {1}) {
+                             std::size_t inbound = 1, std::size_t outbound = 1) {
   StageMachine::Shape shape;
   shape.schedule = schedule;
   shape.stage = stage;
   shape.stage_count = stages;
   shape.inbound = inbound;
-  shape.readers = std::move(readers);
+  shape.outbound = outbound;
   return shape;
 }
 
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(a_step_of_one_micro_batch_runs_to_its_commit) {
   BOOST_TEST(next(machine) == "-");  // one operation at a time
   machine.operation_done({true});
   BOOST_TEST(next(machine) == "-");  // its gradient is missing
-  BOOST_REQUIRE(machine.gradient_arrived({train, 1, 0}, 0, 0).ok());
+  BOOST_REQUIRE(machine.gradient_arrived({train, 1, 0}, 0).ok());
   BOOST_TEST(next(machine) == "B0");
   machine.operation_done();
   BOOST_TEST(next(machine) == "S");
@@ -65,12 +65,11 @@ BOOST_AUTO_TEST_CASE(a_step_of_one_micro_batch_runs_to_its_commit) {
   BOOST_TEST(next(machine) == "U");
   machine.operation_done();
   BOOST_TEST(next(machine) == "-");
-  BOOST_TEST(!machine.has_work());
   check_error(machine.value_arrived({train, 1, 0}, 0, 1, 0), "step that is finished");
 }
 
 BOOST_AUTO_TEST_CASE(values_of_the_next_step_wait_for_the_commit) {
-  StageMachine machine(shape_of(v1::SCHEDULE_ONE_F_ONE_B, 1, 2, 1, {}));
+  StageMachine machine(shape_of(v1::SCHEDULE_ONE_F_ONE_B, 1, 2, 1, 0));
   BOOST_REQUIRE(machine.value_arrived({train, 1, 0}, 0, 1, 0).ok());
   BOOST_REQUIRE(machine.value_arrived({train, 2, 0}, 0, 1, 1).ok());
   BOOST_TEST(next(machine) == "F0");
@@ -87,7 +86,7 @@ BOOST_AUTO_TEST_CASE(values_of_the_next_step_wait_for_the_commit) {
 }
 
 BOOST_AUTO_TEST_CASE(an_evaluation_runs_between_the_steps_it_was_admitted_between) {
-  StageMachine machine(shape_of(v1::SCHEDULE_ONE_F_ONE_B, 1, 2, 1, {}));
+  StageMachine machine(shape_of(v1::SCHEDULE_ONE_F_ONE_B, 1, 2, 1, 0));
   BOOST_REQUIRE(machine.value_arrived({train, 1, 0}, 0, 1, 0).ok());
   BOOST_TEST(next(machine) == "F0");
   BOOST_REQUIRE(machine.value_arrived({train, 2, 0}, 0, 1, 3).ok());
@@ -108,7 +107,6 @@ BOOST_AUTO_TEST_CASE(an_evaluation_runs_between_the_steps_it_was_admitted_betwee
     const auto action = machine.next();
     BOOST_REQUIRE(action.has_value());
     BOOST_TEST((action->micro_batch == MicroBatchKey{eval, 1, i}));
-    BOOST_TEST(machine.live_micro_batches() == 0u);
     machine.operation_done({true});  // no gradients are awaited in an evaluation
   }
   const auto action = machine.next();
@@ -117,7 +115,7 @@ BOOST_AUTO_TEST_CASE(an_evaluation_runs_between_the_steps_it_was_admitted_betwee
 }
 
 BOOST_AUTO_TEST_CASE(messages_out_of_protocol_are_errors_naming_the_key) {
-  StageMachine machine(shape_of(v1::SCHEDULE_ONE_F_ONE_B, 0, 2, 2, {1, 2}));
+  StageMachine machine(shape_of(v1::SCHEDULE_ONE_F_ONE_B, 0, 2, 2, 2));
   BOOST_REQUIRE(machine.value_arrived({train, 3, 1}, 0, 2, 5).ok());
   check_error(machine.value_arrived({train, 3, 1}, 0, 2, 5),
               "train step 3, micro-batch 1: the same");
@@ -125,17 +123,17 @@ BOOST_AUTO_TEST_CASE(messages_out_of_protocol_are_errors_naming_the_key) {
   check_error(machine.value_arrived({train, 3, 2}, 0, 2, 5), "outside its step of 2");
   check_error(machine.value_arrived({train, 3, 0}, 0, 3, 5), "2 micro-batches by one message");
   check_error(machine.value_arrived({v1::Key::KIND_UNSPECIFIED, 3, 0}, 0, 2, 5), "kind");
-  check_error(machine.gradient_arrived({train, 3, 0}, 0, 0), "between its forward");
+  check_error(machine.gradient_arrived({train, 3, 0}, 0), "between its forward");
   check_error(machine.decision_arrived(3, false), "does not await");
 
   for (std::size_t inbound : {0, 1})
     BOOST_REQUIRE(machine.value_arrived({train, 3, 0}, inbound, 2, 4).ok());
   BOOST_TEST(next(machine) == "F0");
   machine.operation_done({false, true});
-  check_error(machine.gradient_arrived({train, 3, 0}, 0, 0), "needs none");
-  check_error(machine.gradient_arrived({train, 3, 0}, 2, 0), "does not send");
-  BOOST_REQUIRE(machine.gradient_arrived({train, 3, 0}, 1, 1).ok());
-  check_error(machine.gradient_arrived({train, 3, 0}, 1, 1), "twice");
+  check_error(machine.gradient_arrived({train, 3, 0}, 0), "needs none");
+  check_error(machine.gradient_arrived({train, 3, 0}, 2), "does not send");
+  BOOST_REQUIRE(machine.gradient_arrived({train, 3, 0}, 1).ok());
+  check_error(machine.gradient_arrived({train, 3, 0}, 1), "twice");
   check_error(machine.value_arrived({train, 3, 0}, 1, 2, 4), "the same value twice");
 
   StageMachine forward_only([] {
@@ -159,10 +157,8 @@ BOOST_AUTO_TEST_CASE(any_order_of_arrival_gives_the_same_operations) {
     const auto stages = 1 + below(5);
     const auto stage = below(stages);
     const auto inbound = 1 + below(3);
-    const std::uint32_t readers = stage + 1 == stages ? 0 : 1 + below(2);
-    StageMachine machine(
-        shape_of(schedule, stage, stages, inbound,
-                 readers == 0 ? std::vector<std::size_t>{} : std::vector<std::size_t>{readers}));
+    const std::uint32_t outbound = stage + 1 == stages ? 0 : 1 + below(2);
+    StageMachine machine(shape_of(schedule, stage, stages, inbound, outbound));
 
     // Each inbound value is one ordered flow; flows overtake each other.
     struct Message {
@@ -181,8 +177,7 @@ BOOST_AUTO_TEST_CASE(any_order_of_arrival_gives_the_same_operations) {
     }
     for (auto& flow : flows) std::reverse(flow.begin(), flow.end());  // taken from the back
 
-    std::vector<std::pair<MicroBatchKey, std::uint32_t>>
-        gradients;  // that may be sent: key, reader
+    std::vector<std::pair<MicroBatchKey, std::uint32_t>> gradients;  // that may be sent
     std::optional<StageAction> running;
     std::uint64_t committed = 0;
     std::uint32_t forwards = 0;
@@ -206,9 +201,9 @@ BOOST_AUTO_TEST_CASE(any_order_of_arrival_gives_the_same_operations) {
         case 1: {
           if (gradients.empty()) break;
           const auto which = below(static_cast<std::uint32_t>(gradients.size()));
-          const auto [key, reader] = gradients[which];
+          const auto [key, value] = gradients[which];
           gradients.erase(gradients.begin() + which);
-          BOOST_REQUIRE(machine.gradient_arrived(key, 0, reader).ok());
+          BOOST_REQUIRE(machine.gradient_arrived(key, value).ok());
           break;
         }
         case 2:
@@ -218,13 +213,13 @@ BOOST_AUTO_TEST_CASE(any_order_of_arrival_gives_the_same_operations) {
           if (!running) break;
           const auto action = *running;
           running.reset();
-          machine.operation_done({true});
+          machine.operation_done(std::vector<bool>(outbound, true));
           BOOST_REQUIRE(action.micro_batch.step == step);
           switch (action.operation) {
             case StageOperation::forward:
               BOOST_REQUIRE(action.micro_batch.index == forwards++);
-              for (std::uint32_t reader = 0; reader < readers; ++reader)
-                gradients.emplace_back(action.micro_batch, reader);
+              for (std::uint32_t value = 0; value < outbound; ++value)
+                gradients.emplace_back(action.micro_batch, value);
               break;
             case StageOperation::backward:
               BOOST_REQUIRE(action.micro_batch.index == backwards++);
@@ -248,6 +243,6 @@ BOOST_AUTO_TEST_CASE(any_order_of_arrival_gives_the_same_operations) {
       }
     }
     BOOST_REQUIRE(committed == steps);
-    BOOST_REQUIRE(!machine.has_work());
+    BOOST_REQUIRE(!machine.next().has_value());
   }
 }

@@ -2,18 +2,17 @@
 
 #include <cmath>
 #include <cstdint>
-#include <map>
 #include <set>
 #include <string>
 
+#include "core/layer_reads.hpp"
 #include "core/models/linear.hpp"
+#include "core/value_ref.hpp"
 
 namespace troupe::mp {
 
 namespace {
 
-/// The plan appends the loss under this name.
-constexpr const char* loss_layer = "loss";
 constexpr double most_features = 2147483647.0;
 
 std::string quoted(const std::string& name) { return "'" + name + "'"; }
@@ -62,41 +61,12 @@ Result<void> check_tensors(const google::protobuf::RepeatedPtrField<v1::Paramete
   return {};
 }
 
-/// `outputs`: how many values each earlier layer produces.
-Result<void> check_reads(const v1::Layer& layer, const std::string& where,
-                         const std::map<std::string, std::uint32_t>& outputs) {
-  for (int i = 0; i < layer.reads_size(); ++i) {
-    const std::string field = where + ".reads[" + std::to_string(i) + "]";
-    const v1::ValueRef& read = layer.reads(i);
-    if (read.layer().empty() == read.field().empty())
-      return bad_input(field,
-                       "layer " + quoted(layer.name()) +
-                           " must read either an output of a layer or a field of the batch",
-                       "write `layer` or `field`");
-    if (read.layer().empty()) {
-      if (read.slot() != 0) return bad_input(field + ".slot", "a batch field has no slots");
-      continue;
-    }
-    const auto producer = outputs.find(read.layer());
-    if (producer == outputs.end())
-      return bad_input(field + ".layer",
-                       "layer " + quoted(layer.name()) + " reads " + quoted(read.layer()) +
-                           ", which is no earlier layer",
-                       "a layer reads from layers above it");
-    if (read.slot() >= producer->second)
-      return bad_input(field + ".slot", "layer " + quoted(read.layer()) + " has " +
-                                            std::to_string(producer->second) +
-                                            " outputs, slots count from 0");
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<std::vector<v1::Layer>> list_written_layers(const v1::LayerList& config) {
   if (config.layers_size() == 0) return bad_input("model.layers", "a model without layers");
   std::vector<v1::Layer> layers;
-  std::map<std::string, std::uint32_t> outputs;
+  OutputCounts outputs;
   std::set<std::string> tensor_names;
   for (int i = 0; i < config.layers_size(); ++i) {
     const std::string where = "model.layers.layers[" + std::to_string(i) + "]";
@@ -109,6 +79,10 @@ Result<std::vector<v1::Layer>> list_written_layers(const v1::LayerList& config) 
                        "names are unique in a model");
     if (layer.kind().empty())
       return bad_input(where + ".kind", "layer " + quoted(layer.name()) + " without a kind");
+    if (is_loss_kind(layer.kind()))
+      return bad_input(where + ".kind",
+                       "layer " + quoted(layer.name()) + " is a loss, which is not a written layer",
+                       "set the loss of the job instead");
     TROUPE_TRY(check_reads(layer, where, outputs));
     if (layer.outputs() == 0) layer.set_outputs(1);
     if (layer.kind() == "linear") TROUPE_TRY(complete_linear(layer, where));

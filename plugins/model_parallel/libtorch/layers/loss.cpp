@@ -1,6 +1,7 @@
 // Loss layers: (outputs, targets) -> the mean over the micro-batch.
 #include <ATen/ops/argmax.h>
 #include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/min.h>
 #include <ATen/ops/mse_loss.h>
 #include <c10/util/Exception.h>
 
@@ -48,6 +49,10 @@ class CrossEntropy final : public LossLayer {
   at::Tensor loss(const at::Tensor& outputs, const at::Tensor& targets) const override {
     if (targets.is_floating_point())
       return at::cross_entropy_loss(outputs, targets.to(outputs.scalar_type()));
+    // LibTorch would leave out rows of its ignore index and divide by the number of the others,
+    // which is not the weight that a micro-batch has.
+    TORCH_CHECK(targets.numel() == 0 || targets.min().item<std::int64_t>() >= 0,
+                "negative class index");
     return at::cross_entropy_loss(outputs, targets.to(at::kLong));
   }
 };

@@ -10,6 +10,7 @@
 #include "troupe/model_parallel/host_tensor.hpp"
 #include "troupe/model_parallel/v1/plan.pb.h"
 #include "troupe/result.hpp"
+#include "troupe/runtime/v1/control.pb.h"
 
 namespace troupe::mp {
 
@@ -34,14 +35,16 @@ struct ForwardTask {
 };
 
 struct LossValue {
-  double loss = 0;            ///< mean over the micro-batch's samples
-  std::uint32_t correct = 0;  ///< samples classified correctly; 0 when that means nothing
+  double loss = 0;  ///< mean over the micro-batch's samples
+  /// Samples classified correctly, counted in evaluation only; 0 when that means nothing.
+  std::uint32_t correct = 0;
 };
 
 struct ForwardOutcome {
   /// One value for each `outbound` of the StageConfig, in that order.
   std::vector<Value> outputs;
-  /// Set by the stage that holds the loss layer, when targets were given.
+  /// Set by the stage that holds the loss layer; not in a prediction without targets. A missing
+  /// target is an error in training and evaluation.
   bool has_loss = false;
   LossValue loss;
   std::uint64_t live_bytes = 0;  ///< activation bytes the executor holds for this micro-batch
@@ -49,8 +52,8 @@ struct ForwardOutcome {
 
 struct BackwardTask {
   MicroBatch micro_batch;
-  /// One gradient for each `outbound`, in that order; `absent` where there is none. Gradients of
-  /// several readers are already added in reader order.
+  /// One gradient for each `outbound`, in that order; `absent` where there is none. Each is
+  /// complete for all readers in later stages.
   std::vector<Value> output_gradients;
 };
 
@@ -66,7 +69,6 @@ struct GradientSummary {
 };
 
 struct StepUpdate {
-  bool skip = false;
   std::vector<double> lr;  ///< by group of parameters (core/optimizer_config.hpp)
   double scale = 1;  ///< factor on every gradient before the optimizer sees it
 };
@@ -85,9 +87,10 @@ struct NamedTensor {
 /// order in which they were made. After an error the executor only accepts `discard_all`.
 ///
 /// Exactness: at every layer boundary, also between layers of this stage, values are detached and
-/// brought to the layout which the layer taking them declares, so that results do not depend on
-/// where a model is cut. Parameter gradients accumulate in the order of the backward calls.
-/// [life:4]
+/// brought to the stage's floating-point type and to a declared layout: values to that of the layer
+/// that reads them, gradients to that of the layer that wrote the value. So results do not depend
+/// on where a model is cut. Gradients of a value are added from its last reader to its first; those
+/// of parameters accumulate in the order of the backward calls. [life:4]
 class TROUPE_API StageExecutor {
  public:
   virtual ~StageExecutor();
@@ -95,6 +98,11 @@ class TROUPE_API StageExecutor {
   /// Creates the layers and their parameters; random initial values are keyed by
   /// (config.seed, parameter name). Called once, first.
   virtual Result<void> initialise(const v1::StageConfig& config) = 0;
+
+  /// What decides the bits of results here, as far as this process knows: the BLAS kernel that is
+  /// loaded, versions of libraries, device and threads. Valid once `initialise` has succeeded; what
+  /// the machine decides (CPU model, instruction set) is left empty.
+  virtual runtime::v1::NumericFingerprint fingerprint() const = 0;
 
   /// Runs the layers in order. For KIND_TRAIN the inputs and outputs of each layer are kept until
   /// `backward` of the same micro-batch has completed; otherwise nothing is kept.
@@ -108,14 +116,15 @@ class TROUPE_API StageExecutor {
   /// Norms of the gradients accumulated since the last `update`.
   virtual void summarise_gradients(Completion<GradientSummary> done) = 0;
 
-  /// Applies the optimizer, or not (`skip`), and clears the gradients.
+  /// Applies the optimizer and clears the gradients.
   virtual void update(StepUpdate update, Completion<void> done) = 0;
 
   /// Copies of all parameters, then all buffers, in layer order.
   virtual void export_state(Completion<std::vector<NamedTensor>> done) = 0;
 
-  /// Replaces parameters and buffers by name. Names that the stage does not have, and shapes that
-  /// do not fit, are errors naming the tensor; names that are missing keep their value.
+  /// Replaces parameters and buffers by name, converted to the stage's types. Names that the stage
+  /// does not have, shapes that do not fit and types that cannot be converted (see can_import) are
+  /// errors naming the tensor; names that are missing keep their value.
   virtual void import_state(std::vector<NamedTensor> tensors, Completion<void> done) = 0;
 
   /// Forgets every micro-batch and gradient (abort of a step).

@@ -23,6 +23,9 @@ TROUPE_API std::size_t element_size(v1::DType dtype);
 /// Whether gradients can exist for this type.
 TROUPE_API bool is_floating(v1::DType dtype);
 
+/// int8, int16, int32, int64 or uint8.
+TROUPE_API bool is_integer(v1::DType dtype);
+
 /// "float32", "int64", ...: the names PyTorch users know.
 TROUPE_API std::string to_string(v1::DType dtype);
 

@@ -21,11 +21,18 @@ struct PipelineOptions {
   v1::Schedule schedule = v1::SCHEDULE_GPIPE;  ///< forward and backward are separate calls here
   v1::Precision precision = v1::PRECISION_FLOAT32;
   std::uint64_t seed = 0;
-  double clip_grad_norm = 0;
+  double clip_grad_norm = 0;  ///< 0: no clipping
+  /// Go on although the nodes differ in what decides the bits of results; see TrainJob.
+  bool allow_mixed_numerics = false;
 };
 
 /// A model spread over nodes, driven call by call: forward, the caller's own loss, backward, step.
-/// All calls block and come from one thread; after an error only the destructor may follow.
+/// All calls block and come from one thread.
+///
+/// Order: a step is forward, backward, again forward, backward if gradients are to be added up, and
+/// then `step`. `predict`, `state` and `load_state` belong between steps: before the first forward
+/// or after `step`. A call out of order, or with arguments that do not fit, is bad input and
+/// changes nothing; after any other error only the destructor may follow.
 class TROUPE_API Pipeline {
  public:
   virtual ~Pipeline();
@@ -34,8 +41,9 @@ class TROUPE_API Pipeline {
   /// micro-batches of `micro_batch_size`; returns the last layer's outputs, rows in input order.
   virtual Result<HostTensor> forward(const HostTensor& inputs, std::uint32_t micro_batch_size) = 0;
 
-  /// Sends the gradient of the caller's loss with respect to the outputs of the last `forward`
-  /// back through the stages; parameter gradients accumulate over calls until `step`.
+  /// Sends the gradient of the caller's loss with respect to the outputs of the last `forward`, of
+  /// their shape and a floating-point type, back through the stages; parameter gradients accumulate
+  /// over calls until `step`.
   virtual Result<void> backward(const HostTensor& output_gradient) = 0;
 
   /// Applies the optimizer on all stages or on none; returns the global gradient norm.
