@@ -56,7 +56,9 @@ function(troupe_protobuf target)
 endfunction()
 
 # troupe_add_test(NAME KIND SOURCES... [LINK targets...] [LABELS ...] [TIMEOUT s])
-# One Boost.Test executable and one ctest entry, labelled with its kind.
+# One Boost.Test executable and one ctest entry, labelled with its kind. It has the machine to itself,
+# since many tests run several processes or threads against limits of time; a long one that does not
+# may set RUN_SERIAL to OFF.
 function(troupe_add_test name kind)
   cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LINK;LABELS;ENVIRONMENT" ${ARGN})
   if(NOT arg_TIMEOUT)
@@ -73,7 +75,7 @@ function(troupe_add_test name kind)
     TROUPE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" TROUPE_BINARY_DIR="${PROJECT_BINARY_DIR}")
   add_test(NAME ${name} COMMAND ${name} --log_level=test_suite)
   set_tests_properties(${name} PROPERTIES LABELS "${kind};${arg_LABELS}" TIMEOUT ${arg_TIMEOUT}
-    ENVIRONMENT "${arg_ENVIRONMENT}")
+    RUN_SERIAL ON ENVIRONMENT "${arg_ENVIRONMENT}")
 endfunction()
 
 # Compiles `target` against the headers of `other` without linking it: object libraries are linked

@@ -16,9 +16,11 @@ inline bool is_one_error_line(const std::string& text) {
 }
 
 /// A `troupe` process that finds the plugins of this test, and no others.
-inline Process start_troupe(std::vector<std::string> arguments) {
+inline Process start_troupe(std::vector<std::string> arguments,
+                            Process::Environment environment = {}) {
   arguments.insert(arguments.begin(), TROUPE_BINARY);
-  return Process(std::move(arguments), {{"TROUPE_PLUGIN_PATH", TEST_PLUGINS}});
+  environment["TROUPE_PLUGIN_PATH"] = TEST_PLUGINS;
+  return Process(std::move(arguments), environment);
 }
 
 struct Outcome {
@@ -69,14 +71,44 @@ class Cluster {
   Process run(const std::string& job_file, std::vector<std::string> more = {}) const {
     std::vector<std::string> arguments{"run", job_file, "--out", out()};
     arguments.insert(arguments.end(), more.begin(), more.end());
-    return start_troupe(std::move(arguments));
+    return start_troupe(std::move(arguments), {{job_mark, files_.path().string()}});
+  }
+
+  /// The processes of the jobs that `run` started, workers of this machine included, wherever their
+  /// parents have gone. Workers of launchers are not among them.
+  std::vector<pid_t> job_processes() const {
+    return processes_with(std::string(job_mark) + "=" + files_.path().string());
   }
 
   std::string out() const { return (files_.path() / "out").string(); }
   const TemporaryDirectory& files() const { return files_; }
 
  private:
+  /// In the environment of all processes of a job.
+  static constexpr const char* job_mark = "TROUPE_TEST_JOB";
+
   TemporaryDirectory files_;
+};
+
+/// A job on two launchers that were started by hand: `Job` is made of `arguments` and the
+/// launchers' addresses.
+template <class Job>
+struct OnLaunchers {
+  template <class... Arguments>
+  explicit OnLaunchers(Arguments&&... arguments)
+      : one(files.start_launcher("one", first)),
+        two(files.start_launcher("two", second)),
+        job(std::forward<Arguments>(arguments)..., std::vector<std::string>{first, second}) {
+    for (pid_t launcher : {one.pid(), two.pid()})
+      for (pid_t worker : children_of(launcher)) workers.push_back(worker);
+    BOOST_REQUIRE_EQUAL(workers.size(), 2u);
+  }
+
+  Cluster files;
+  std::string first, second;
+  Process one, two;
+  Job job;
+  std::vector<pid_t> workers;
 };
 
 }  // namespace troupe::test

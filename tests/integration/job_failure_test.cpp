@@ -31,21 +31,8 @@ struct RunningJob {
 };
 
 /// The same on two launchers.
-struct JobOnLaunchers {
-  JobOnLaunchers()
-      : one(files.start_launcher("one", first)),
-        two(files.start_launcher("two", second)),
-        job("ENDING_WAIT", {first, second}) {
-    for (pid_t launcher : {one.pid(), two.pid()})
-      for (pid_t worker : children_of(launcher)) workers.push_back(worker);
-    BOOST_REQUIRE_EQUAL(workers.size(), 2u);
-  }
-
-  Cluster files;
-  std::string first, second;
-  Process one, two;
-  RunningJob job;
-  std::vector<pid_t> workers;
+struct JobOnLaunchers : OnLaunchers<RunningJob> {
+  JobOnLaunchers() : OnLaunchers("ENDING_WAIT") {}
 };
 
 }  // namespace

@@ -1,34 +1,17 @@
 // The model catalog lists the tensors of torchvision's own models: names, shapes and order.
 #include <boost/test/unit_test.hpp>
 
-#include <cstdio>
 #include <string>
 #include <vector>
 
 #include "core/model_catalog.hpp"
+#include "parity/python.hpp"
 #include "troupe/model_parallel/host_tensor.hpp"
 
 using namespace troupe::mp;
+using troupe::mp::test::run_python;
 
 namespace {
-
-/// Lines that torchvision prints of its model.
-std::vector<std::string> lines_of_torchvision(int depth) {
-  BOOST_REQUIRE_MESSAGE(*TROUPE_TEST_PYTHON != '\0',
-                        "no Python with torchvision; install python3-torchvision");
-  const std::string command = std::string(TROUPE_TEST_PYTHON) + " " + TROUPE_SOURCE_DIR +
-                              "/tests/parity/model_tensors.py " + std::to_string(depth);
-  FILE* pipe = ::popen(command.c_str(), "r");
-  BOOST_REQUIRE(pipe != nullptr);
-  std::vector<std::string> lines;
-  char line[256];
-  while (std::fgets(line, sizeof line, pipe) != nullptr) {
-    lines.emplace_back(line);
-    lines.back().pop_back();
-  }
-  BOOST_REQUIRE(::pclose(pipe) == 0);
-  return lines;
-}
 
 std::string line_of(const char* kind, const v1::Parameter& tensor) {
   return std::string(kind) + " " + tensor.name() + " " +
@@ -56,7 +39,7 @@ BOOST_AUTO_TEST_SUITE(catalog_parity)
 BOOST_AUTO_TEST_CASE(residual_networks_list_the_tensors_of_torchvision) {
   for (const int depth : {18, 34, 50, 101, 152}) {
     BOOST_TEST_CONTEXT("ResNet-" << depth)
-    BOOST_TEST(lines_of_catalog(depth) == lines_of_torchvision(depth),
+    BOOST_TEST(lines_of_catalog(depth) == run_python("model_tensors.py", {std::to_string(depth)}),
                boost::test_tools::per_element());
   }
 }

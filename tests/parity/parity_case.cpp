@@ -2,78 +2,82 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#include <stdexcept>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
 
-#include <sys/wait.h>
-#include <unistd.h>
-
+#include "core/gradient_norm.hpp"
 #include "core/model_catalog.hpp"
 #include "core/plan.hpp"
-#include "libtorch/device.hpp"
 #include "libtorch/executor.hpp"
-#include "libtorch/layers/builtin.hpp"
+#include "parity/python.hpp"
+#include "support/libtorch/stage.hpp"
 #include "support/local_pipeline.hpp"
 
 namespace troupe::mp::test {
 namespace {
 
-std::string text(double number) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%.17g", number);
-  return buffer;
+constexpr const char* logits_of_resnet = "fc:0";
+
+std::string request_of(const ParityRuns& runs) {
+  nlohmann::json request = {{"depth", runs.depth},
+                            {"classes", runs.classes},
+                            {"image", runs.image},
+                            {"batch", runs.batch},
+                            {"micro_batch", runs.micro_batch},
+                            {"steps", runs.steps},
+                            {"cross_entropy", runs.cross_entropy},
+                            {"float32", runs.float32},
+                            {"updates", nlohmann::json::object()}};
+  for (const auto& [name, update] : runs.updates)
+    request["updates"][name] = {{"lr", update.sgd.lr()},
+                                {"momentum", update.sgd.momentum()},
+                                {"dampening", update.sgd.dampening()},
+                                {"weight_decay", update.sgd.weight_decay()},
+                                {"nesterov", update.sgd.nesterov()},
+                                {"clip", update.clip}};
+  return request.dump();
 }
 
-Plan plan_for(const ParityCase& parity_case, v1::Precision precision) {
+Plan plan_for(const ParityRuns& runs, const Update& update, std::vector<std::string> cuts,
+              v1::Precision precision) {
   v1::Model model;
-  model.mutable_resnet()->set_depth(parity_case.depth);
-  model.mutable_resnet()->set_num_classes(parity_case.classes);
+  model.mutable_resnet()->set_depth(runs.depth);
+  model.mutable_resnet()->set_num_classes(runs.classes);
   PlanRequest request;
   request.job = "parity";
   request.seed = 1;
   request.layers = must(list_layers(model));
   request.nodes = {"here"};
-  for (std::size_t i = 0; i <= parity_case.cuts.size(); ++i) {
+  cuts.push_back("loss");
+  for (std::size_t i = 0; i <= cuts.size(); ++i) {
     v1::Stage stage;
     stage.set_node("here");
     stage.set_device("cpu");
     stage.set_threads(1);
-    if (i > 0) stage.set_first_layer(parity_case.cuts[i - 1]);
+    if (i > 0) stage.set_first_layer(cuts[i - 1]);
     request.stages.push_back(stage);
   }
   request.loss.emplace();
-  if (parity_case.cross_entropy)
+  if (runs.cross_entropy)
     request.loss->mutable_cross_entropy();
   else
     request.loss->mutable_mse();
   request.optimizer.emplace();
-  *request.optimizer->mutable_sgd() = parity_case.sgd;
+  *request.optimizer->mutable_sgd() = update.sgd;
   request.precision = precision;
   return must(make_plan(request));
 }
 
-std::unique_ptr<StageExecutor> make_executor(const v1::StageConfig& config) {
-  auto layers = std::make_shared<libtorch::LayerRegistry>();
-  if (!libtorch::add_builtin_layers(*layers)) throw std::runtime_error("no layers");
-  return std::make_unique<libtorch::LibtorchExecutor>(must(libtorch::find_device(config.device())),
-                                                      std::move(layers));
-}
-
-LocalPipeline::Fields fields_of(const SafetensorsFile& reference, std::uint32_t step,
+/// A micro-batch's rows of the data, whose steps stand one behind the other.
+LocalPipeline::Fields fields_of(const SafetensorsFile& data, const ParityRuns& runs,
                                 const MicroBatch& part) {
   LocalPipeline::Fields fields;
   for (const std::string name : {"inputs", "targets"}) {
-    const HostTensor all = must(reference.tensor(name + "/" + std::to_string(step)));
-    const auto begin = static_cast<std::int64_t>(part.first_sample);
-    fields[name].tensor = all.rows(begin, begin + part.samples);
+    const auto begin = static_cast<std::int64_t>(part.step * runs.batch + part.first_sample);
+    fields[name].tensor = must(data.tensor(name)).rows(begin, begin + part.samples);
   }
   return fields;
-}
-
-/// What torch.nn.utils.clip_grad_norm_ multiplies the gradients by.
-double clip_scale(double norm, double limit) {
-  return limit > 0 ? std::min(1.0, limit / (norm + 1e-6)) : 1.0;
 }
 
 void record_gradients(LocalPipeline& pipeline, Tensors& results) {
@@ -83,90 +87,56 @@ void record_gradients(LocalPipeline& pipeline, Tensors& results) {
       results["gradient/" + gradient.name] = as_doubles(gradient.tensor);
 }
 
+double largest(const std::vector<double>& numbers) {
+  double most = 0;
+  for (const double number : numbers) most = std::max(most, std::abs(number));
+  return most;
+}
+
 }  // namespace
 
-TemporaryDirectory::TemporaryDirectory() {
-  std::string name = (std::filesystem::temp_directory_path() / "troupe-parity-XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot create " + name);
-  path_ = name;
+Reference::Reference(ParityRuns runs) : runs_(std::move(runs)) {
+  run_python("reference.py",
+             {directory_.path().string(), directory_.write("request.json", request_of(runs_))});
 }
 
-TemporaryDirectory::~TemporaryDirectory() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
+std::string Reference::file(const std::string& name) const {
+  return (directory_.path() / (name + ".safetensors")).string();
 }
 
-void run_python(const std::string& script, const std::vector<std::string>& arguments) {
-  const std::string python = TROUPE_TEST_PYTHON;
-  if (python.empty())
-    throw std::runtime_error(
-        "no Python with torch and torchvision; run `./dev deps --test` and configure again");
-  std::vector<std::string> command{python,
-                                   std::string(TROUPE_SOURCE_DIR "/tests/parity/") + script};
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  const pid_t child = fork();
-  if (child < 0) throw std::runtime_error("fork failed");
-  if (child == 0) {
-    std::vector<char*> argv;
-    for (auto& word : command) argv.push_back(word.data());
-    argv.push_back(nullptr);
-    setenv("PYTHONDONTWRITEBYTECODE", "1", 1);
-    execv(argv[0], argv.data());
-    _exit(127);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    throw std::runtime_error(script + " failed; `./dev deps --test` installs what it needs");
+SafetensorsFile Reference::open(const std::string& name) const {
+  return must(SafetensorsFile::open(file(name)));
 }
 
-SafetensorsFile pytorch_reference(const ParityCase& c, const TemporaryDirectory& out) {
-  std::vector<std::string> arguments{"--out",          out.path().string(),
-                                     "--depth",        std::to_string(c.depth),
-                                     "--classes",      std::to_string(c.classes),
-                                     "--image",        std::to_string(c.image),
-                                     "--batch",        std::to_string(c.batch),
-                                     "--micro-batch",  std::to_string(c.micro_batch),
-                                     "--steps",        std::to_string(c.steps),
-                                     "--loss",         c.cross_entropy ? "cross_entropy" : "mse",
-                                     "--lr",           text(c.sgd.lr()),
-                                     "--momentum",     text(c.sgd.momentum()),
-                                     "--dampening",    text(c.sgd.dampening()),
-                                     "--weight-decay", text(c.sgd.weight_decay()),
-                                     "--clip",         text(c.clip)};
-  if (c.sgd.nesterov()) arguments.push_back("--nesterov");
-  run_python("reference.py", arguments);
-  return must(SafetensorsFile::open(out.path() / "reference.safetensors"));
-}
+Tensors troupe_results(const Reference& reference, const std::string& update_name,
+                       const std::vector<std::string>& cuts, v1::Precision precision,
+                       std::uint32_t steps) {
+  const ParityRuns& runs = reference.runs();
+  const Update& update = runs.updates.at(update_name);
+  LocalPipeline pipeline(plan_for(runs, update, cuts, precision), libtorch_executor);
+  TensorMap start;
+  const auto start_file = reference.open("start");
+  for (const auto& name : start_file.names()) start[name] = must(start_file.tensor(name));
+  pipeline.import_state(start);
 
-Tensors troupe_results(const ParityCase& c, const SafetensorsFile& reference,
-                       v1::Precision precision) {
-  LocalPipeline pipeline(plan_for(c, precision), make_executor);
-  TensorMap init;
-  for (const auto& name : reference.names())
-    if (name.rfind("init/", 0) == 0) init[name.substr(5)] = must(reference.tensor(name));
-  pipeline.import_state(init);
-
+  const auto data = reference.open("data");
   Tensors results;
-  for (std::uint32_t step = 0; step < c.steps; ++step) {
+  for (std::uint32_t step = 0; step < steps; ++step) {
     const std::string suffix = "/" + std::to_string(step);
     double loss = 0;
-    for (const auto& part : cut(step, c.batch, c.micro_batch)) {
-      const auto forward = pipeline.forward(part, fields_of(reference, step, part));
+    for (const auto& part : cut(step, runs.batch, runs.micro_batch)) {
+      const auto forward = pipeline.forward(part, fields_of(data, runs, part));
       loss += forward.loss.loss * part.weight;
+      const auto logits = as_doubles(forward.values.at(logits_of_resnet).tensor);
+      std::copy(logits.begin(), logits.end(), std::back_inserter(results["logits" + suffix]));
       pipeline.backward(part);
     }
     results["loss" + suffix] = {loss};
     if (step == 0) record_gradients(pipeline, results);
-    double squares = 0;
-    for (const double square : pipeline.squared_norms()) squares += square;
-    const double norm = std::sqrt(squares);
-    results["norm" + suffix] = {norm};
-    StepUpdate update;
-    update.lr = {c.sgd.lr()};
-    update.scale = clip_scale(norm, c.clip);
-    pipeline.update(update);
-    if (step != 0 && step + 1 != c.steps) continue;
+    const GradientNorm norm = pipeline.gradient_norm();
+    results["norm" + suffix] = {norm.norm()};
+    pipeline.update({{update.sgd.lr()}, clip_factor(norm.norm(), update.clip)});
+    if (step != 0 && step + 1 != runs.steps) continue;
     for (const auto& tensor : pipeline.export_state())
       results["state" + suffix + "/" + tensor.name] = as_doubles(tensor.tensor);
   }
@@ -185,6 +155,18 @@ std::vector<double> as_doubles(const HostTensor& tensor) {
     }
   }
   return numbers;
+}
+
+double relative_error(const std::vector<double>& ours, const std::vector<double>& reference) {
+  if (ours.size() != reference.size())
+    throw std::runtime_error(std::to_string(ours.size()) + " elements instead of " +
+                             std::to_string(reference.size()));
+  double most = 0;
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    const double difference = std::abs(ours[i] - reference[i]);
+    if (!(difference <= most)) most = difference;
+  }
+  return most / std::max(largest(reference), 1e-30);
 }
 
 }  // namespace troupe::mp::test

@@ -1,19 +1,28 @@
 #pragma once
 
-#include <filesystem>
+#include <cstdint>
 #include <map>
-#include <memory>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/safetensors.hpp"
+#include "support/process.hpp"
 #include "troupe/model_parallel/host_tensor.hpp"
 #include "troupe/model_parallel/v1/train_job.pb.h"
 
 namespace troupe::mp::test {
 
-/// One training run that PyTorch and Troupe both do.
-struct ParityCase {
+/// How one training run changes the weights.
+struct Update {
+  v1::Sgd sgd;
+  double clip = 0;
+};
+
+/// Training runs that PyTorch and Troupe both do. They begin with the same weights and data, so
+/// that PyTorch needs to compute the first gradients in float32, many times over, only once.
+struct ParityRuns {
   std::uint32_t depth = 18;
   std::uint32_t classes = 10;
   std::uint32_t image = 64;
@@ -21,34 +30,38 @@ struct ParityCase {
   std::uint32_t micro_batch = 4;
   std::uint32_t steps = 3;
   bool cross_entropy = false;
-  v1::Sgd sgd;
-  double clip = 0;
-  std::vector<std::string> cuts;  ///< first layer of each stage but the first
+  bool float32 = true;  ///< whether PyTorch's own float32 error is wanted
+  std::map<std::string, Update> updates;
 };
 
-/// A directory of its own, removed with the object.
-class TemporaryDirectory {
+/// What PyTorch computes for the runs, in files that live as long as the object. Their content is
+/// documented in reference.py.
+class Reference {
  public:
-  TemporaryDirectory();
-  ~TemporaryDirectory();
-  const std::filesystem::path& path() const { return path_; }
+  explicit Reference(ParityRuns runs);
+
+  const ParityRuns& runs() const { return runs_; }
+  std::string file(const std::string& name) const;  ///< "start", "data" or that of an update
+  SafetensorsFile open(const std::string& name) const;
 
  private:
-  std::filesystem::path path_;
+  ParityRuns runs_;
+  troupe::test::TemporaryDirectory directory_;
 };
 
-/// Runs a script of tests/parity with Debian's Python; throws with what to install when it cannot.
-void run_python(const std::string& script, const std::vector<std::string>& arguments);
-
-/// What PyTorch computes for the case, by the names reference.py documents.
-SafetensorsFile pytorch_reference(const ParityCase& parity_case, const TemporaryDirectory& out);
-
-/// What Troupe computes, under the names of one dtype of the reference, converted to double.
+/// What Troupe computes in `steps` steps of an update, under the names of the reference and
+/// converted to double. `cuts` are the first layers of the stages but the first; the loss has a
+/// stage of its own, so that the logits are seen on their way to it.
 using Tensors = std::map<std::string, std::vector<double>>;
-Tensors troupe_results(const ParityCase& parity_case, const SafetensorsFile& reference,
-                       v1::Precision precision);
+Tensors troupe_results(const Reference& reference, const std::string& update,
+                       const std::vector<std::string>& cuts, v1::Precision precision,
+                       std::uint32_t steps);
 
 std::vector<double> as_doubles(const HostTensor& tensor);
+
+/// Largest difference of two tensors, relative to the largest element of the second; NaN counts as
+/// worst.
+double relative_error(const std::vector<double>& ours, const std::vector<double>& reference);
 
 /// Unwraps or throws.
 template <class T>

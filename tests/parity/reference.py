@@ -1,14 +1,17 @@
-"""What PyTorch computes for one parity case: the reference of parity_test.cpp.
+"""What PyTorch computes for runs of parity_case.hpp. usage: reference.py DIRECTORY REQUEST.json
 
-Writes OUT/reference.safetensors with
-  init/<name>                  parameters and buffers at the start (float64, exact in float32)
-  inputs/<step>, targets/<step>
-  float64/loss/<step>          of the whole batch
-  float64/norm/<step>          2-norm of all gradients before clipping
-  float64/gradient/<name>      of the first step, before clipping
-  float64/state/<step>/<name>  parameters and buffers after the first and the last step
-  float32-error/<result>       for each of these results after the first step: how far plain
-                               PyTorch's float32 is from float64, the worst of several runs
+Writes into DIRECTORY
+  start.safetensors            parameters and buffers at the start (exact in float32)
+  data.safetensors             `inputs` and `targets` of all steps, one behind the other
+  UPDATE.safetensors           for each update that the request names:
+    float64/logits/<step>        of the whole batch
+    float64/loss/<step>          the same
+    float64/norm/<step>          2-norm of all gradients before clipping
+    float64/gradient/<name>      of the first step, before clipping
+    float64/state/<step>/<name>  parameters and buffers after the first and the last step
+    float32-error/<result>       for each of these results after the first step: how far plain
+                                 PyTorch's float32 is from float64, the worst of several runs
+    float32-plain-error/<result> the same of one run, row-major and on the inputs as they are
 
 An activation within rounding of zero makes a ReLU let a gradient through in one run and not in
 the next, which moves that layer's gradients a thousand times further than rounding does. One
@@ -18,6 +21,7 @@ float32 cannot tell apart.
 """
 
 import argparse
+import json
 import pathlib
 
 import torch
@@ -27,6 +31,7 @@ from tensor_files import write_safetensors
 
 
 MOVED_INPUTS = 4
+SEED = 1
 
 
 def neighbours(tensor, seed):
@@ -41,17 +46,14 @@ def relative_error(value, exact):
     return ((value - exact).abs().max() / exact.abs().max().clamp(min=1e-30)).item()
 
 
-def targets_for(args, generator):
-    classes = torch.randint(args.classes, (args.batch,), generator=generator)
-    if args.loss == "cross_entropy":
-        return classes
-    return torch.nn.functional.one_hot(classes, args.classes).to(torch.float32)
+def new_model(request):
+    return getattr(torchvision.models, f"resnet{request['depth']}")(num_classes=request["classes"])
 
 
-def make_model(args):
-    model = getattr(torchvision.models, f"resnet{args.depth}")(num_classes=args.classes)
-    # Weights as they are after some training: batch-norm scales and shifts, and statistics, that
-    # are not all equal, so that mixing them up shows.
+def start_weights(request):
+    """Weights as they are after some training: batch-norm scales and shifts, and statistics, that
+    are not all equal, so that mixing them up shows."""
+    model = new_model(request)
     for name, buffer in model.named_buffers():
         if name.endswith("running_mean"):
             buffer.normal_(0, 0.1)
@@ -61,98 +63,153 @@ def make_model(args):
         if isinstance(module, torch.nn.BatchNorm2d):
             torch.nn.init.uniform_(module.weight, 0.5, 1.5)
             torch.nn.init.normal_(module.bias, 0, 0.1)
-    return model
+    return {name: value.clone() for name, value in model.state_dict().items()}
 
 
-def run(args, dtype, memory_format, init, batches, record):
-    model = getattr(torchvision.models, f"resnet{args.depth}")(num_classes=args.classes)
-    model.load_state_dict(init)
-    model.to(dtype, memory_format=memory_format).train()
-    optimizer = torch.optim.SGD(
-        model.parameters(), lr=args.lr, momentum=args.momentum, dampening=args.dampening,
-        weight_decay=args.weight_decay, nesterov=args.nesterov,
+def draw_batches(request):
+    generator = torch.Generator().manual_seed(SEED + 1)
+    classes, batch, size = request["classes"], request["batch"], request["image"]
+    batches = []
+    for _ in range(request["steps"]):
+        inputs = torch.randn(batch, 3, size, size, generator=generator)
+        targets = torch.randint(classes, (batch,), generator=generator)
+        if not request["cross_entropy"]:
+            targets = torch.nn.functional.one_hot(targets, classes).to(torch.float32)
+        batches.append((inputs, targets))
+    return batches
+
+
+def new_optimizer(model, update):
+    return torch.optim.SGD(
+        model.parameters(), lr=update["lr"], momentum=update["momentum"],
+        dampening=update["dampening"], weight_decay=update["weight_decay"],
+        nesterov=update["nesterov"],
     )
-    criterion = torch.nn.MSELoss() if args.loss == "mse" else torch.nn.CrossEntropyLoss()
-    for step, (inputs, targets) in enumerate(batches):
-        inputs = inputs.to(dtype, memory_format=memory_format)
-        if targets.is_floating_point():
-            targets = targets.to(dtype)
-        optimizer.zero_grad()
-        loss = 0.0
-        for begin in range(0, args.batch, args.micro_batch):
-            part = slice(begin, min(begin + args.micro_batch, args.batch))
-            weight = (part.stop - part.start) / args.batch
-            output = model(inputs[part])
-            part_loss = criterion(output, targets[part])
-            (part_loss * weight).backward()
-            loss += part_loss.item() * weight
-        record(f"loss/{step}", torch.tensor([loss], dtype=torch.float64))
+
+
+def clip(model, update):
+    """Clips the gradients; their norm before."""
+    limit = update["clip"] if update["clip"] > 0 else float("inf")
+    return torch.nn.utils.clip_grad_norm_(model.parameters(), limit).reshape(1)
+
+
+def accumulate(request, model, batch, memory_format):
+    """Gradients of a batch, cut into micro-batches; returns (logits, loss)."""
+    criterion = torch.nn.CrossEntropyLoss() if request["cross_entropy"] else torch.nn.MSELoss()
+    dtype = next(model.parameters()).dtype
+    inputs, targets = batch
+    inputs = inputs.to(dtype, memory_format=memory_format)
+    if targets.is_floating_point():
+        targets = targets.to(dtype)
+    model.zero_grad()
+    logits, loss = [], 0.0
+    for begin in range(0, request["batch"], request["micro_batch"]):
+        part = slice(begin, min(begin + request["micro_batch"], request["batch"]))
+        weight = (part.stop - part.start) / request["batch"]
+        output = model(inputs[part])
+        part_loss = criterion(output, targets[part])
+        (part_loss * weight).backward()
+        logits.append(output.detach())
+        loss += part_loss.item() * weight
+    return torch.cat(logits), torch.tensor([loss], dtype=torch.float64)
+
+
+def exact_results(request, model, start, batches, update):
+    """All results of one update, with a float64 model."""
+    results = {}
+    model.load_state_dict(start)
+    optimizer = new_optimizer(model, update)
+    for step, batch in enumerate(batches):
+        logits, loss = accumulate(request, model, batch, torch.contiguous_format)
+        results[f"logits/{step}"] = logits
+        results[f"loss/{step}"] = loss
         if step == 0:
             for name, parameter in model.named_parameters():
-                record(f"gradient/{name}", parameter.grad)
-        limit = args.clip if args.clip > 0 else float("inf")
-        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), limit)
-        record(f"norm/{step}", norm.reshape(1))
+                results[f"gradient/{name}"] = parameter.grad.clone()
+        results[f"norm/{step}"] = clip(model, update)
         optimizer.step()
-        if step in (0, args.steps - 1):
+        if step in (0, request["steps"] - 1):
             for name, value in model.state_dict().items():
-                record(f"state/{step}/{name}", value)
+                results[f"state/{step}/{name}"] = value.clone()
+    return results
+
+
+def first_step(request, model, start, batch, memory_format):
+    """Yields (update, result's name, value) of the first step. The gradients are computed once;
+    `update` is None for what does not depend on it."""
+    model.load_state_dict(start)
+    logits, loss = accumulate(request, model, batch, memory_format)
+    yield None, "logits/0", logits
+    yield None, "loss/0", loss
+    gradients = [parameter.grad.clone() for parameter in model.parameters()]
+    for (name, _), gradient in zip(model.named_parameters(), gradients):
+        yield None, f"gradient/{name}", gradient
+    for update_name, update in request["updates"].items():
+        with torch.no_grad():
+            for (name, parameter), gradient in zip(model.named_parameters(), gradients):
+                parameter.copy_(start[name])
+                parameter.grad.copy_(gradient)
+        yield update_name, "norm/0", clip(model, update)
+        new_optimizer(model, update).step()
+        for name, value in model.state_dict().items():
+            yield update_name, f"state/0/{name}", value
+
+
+def float32_errors(request, start, batch, exact):
+    """The worst error of several runs, and that of a plain one, by update and result."""
+    worst = {update: {} for update in exact}
+    plain = {update: {} for update in exact}
+    for memory_format in (torch.contiguous_format, torch.channels_last):
+        model = new_model(request).to(memory_format=memory_format).train()
+        for moved in range(MOVED_INPUTS + 1):
+            inputs = batch[0] if moved == 0 else neighbours(batch[0], SEED + 100 + moved)
+            for update, name, value in first_step(
+                request, model, start, (inputs, batch[1]), memory_format
+            ):
+                value = value.detach().double()
+                concerned = exact if update is None else [update]
+                # What no update changes is the same in all of them.
+                error = relative_error(value, exact[next(iter(concerned))][name].double())
+                for each in concerned:
+                    worst[each][name] = max(error, worst[each].get(name, 0.0))
+                    if moved == 0 and memory_format == torch.contiguous_format:
+                        plain[each][name] = error
+    return worst, plain
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=pathlib.Path, required=True)
-    parser.add_argument("--depth", type=int, required=True)
-    parser.add_argument("--classes", type=int, default=10)
-    parser.add_argument("--image", type=int, default=64)
-    parser.add_argument("--batch", type=int, required=True)
-    parser.add_argument("--micro-batch", type=int, required=True)
-    parser.add_argument("--steps", type=int, default=3)
-    parser.add_argument("--loss", choices=["mse", "cross_entropy"], required=True)
-    parser.add_argument("--lr", type=float, required=True)
-    parser.add_argument("--momentum", type=float, default=0)
-    parser.add_argument("--dampening", type=float, default=0)
-    parser.add_argument("--weight-decay", type=float, default=0)
-    parser.add_argument("--nesterov", action="store_true")
-    parser.add_argument("--clip", type=float, default=0)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("directory", type=pathlib.Path)
+    parser.add_argument("request", type=pathlib.Path)
     args = parser.parse_args()
+    request = json.loads(args.request.read_text())
 
     torch.set_num_threads(1)
-    torch.manual_seed(args.seed)
-    generator = torch.Generator().manual_seed(args.seed + 1)
-    init = {name: value.clone() for name, value in make_model(args).state_dict().items()}
-    batches = [
-        (
-            torch.randn(args.batch, 3, args.image, args.image, generator=generator),
-            targets_for(args, generator),
-        )
-        for _ in range(args.steps)
-    ]
-    tensors = {f"init/{name}": value for name, value in init.items()}
-    for step, (inputs, targets) in enumerate(batches):
-        tensors[f"inputs/{step}"] = inputs
-        tensors[f"targets/{step}"] = targets
+    torch.manual_seed(SEED)
+    start = start_weights(request)
+    write_safetensors(args.directory / "start.safetensors", start)
+    batches = draw_batches(request)
+    write_safetensors(args.directory / "data.safetensors", {
+        "inputs": torch.cat([inputs for inputs, _ in batches]),
+        "targets": torch.cat([targets for _, targets in batches]),
+    })
 
-    def record_exact(name, value):
-        tensors[f"float64/{name}"] = value.detach().clone()
-
-    run(args, torch.float64, torch.contiguous_format, init, batches, record_exact)
-
+    model = new_model(request).double().train()
+    exact = {
+        name: exact_results(request, model, start, batches, update)
+        for name, update in request["updates"].items()
+    }
     errors = {}
-
-    def record_error(name, value):
-        error = relative_error(value.detach().double(), tensors[f"float64/{name}"].double())
-        errors[name] = max(error, errors.get(name, 0.0))
-
-    inputs, targets = batches[0]
-    for moved in range(MOVED_INPUTS + 1):
-        batch = (inputs if moved == 0 else neighbours(inputs, args.seed + 100 + moved), targets)
-        for memory_format in (torch.contiguous_format, torch.channels_last):
-            run(args, torch.float32, memory_format, init, [batch], record_error)
-    for name, error in errors.items():
-        tensors[f"float32-error/{name}"] = torch.tensor([error], dtype=torch.float64)
-    write_safetensors(args.out / "reference.safetensors", tensors)
+    if request["float32"]:
+        errors["float32-error"], errors["float32-plain-error"] = float32_errors(
+            request, start, batches[0], exact
+        )
+    for update, results in exact.items():
+        tensors = {f"float64/{name}": value for name, value in results.items()}
+        for kind, by_update in errors.items():
+            for name, error in by_update[update].items():
+                tensors[f"{kind}/{name}"] = torch.tensor([error], dtype=torch.float64)
+        write_safetensors(args.directory / f"{update}.safetensors", tensors)
 
 
 if __name__ == "__main__":

@@ -6,9 +6,9 @@
 #include "core/model_catalog.hpp"
 #include "core/plan.hpp"
 #include "core/random.hpp"
-#include "libtorch/executor.hpp"
-#include "libtorch/layers/builtin.hpp"
 #include "parity/parity_case.hpp"
+#include "parity/python.hpp"
+#include "support/libtorch/stage.hpp"
 #include "support/local_pipeline.hpp"
 
 using namespace troupe::mp;
@@ -47,12 +47,8 @@ HostTensor random_images(std::int64_t count, std::int64_t size) {
 
 void check_round_trip(std::uint32_t depth) {
   constexpr std::uint32_t classes = 10;
-  const TemporaryDirectory directory;
-  LocalPipeline pipeline(prediction_plan(depth, classes), [](const v1::StageConfig&) {
-    auto layers = std::make_shared<libtorch::LayerRegistry>();
-    BOOST_REQUIRE(libtorch::add_builtin_layers(*layers).ok());
-    return std::make_unique<libtorch::LibtorchExecutor>(at::Device(at::kCPU), std::move(layers));
-  });
+  const troupe::test::TemporaryDirectory directory;
+  LocalPipeline pipeline(prediction_plan(depth, classes), libtorch_executor);
   TensorMap weights;
   for (auto& tensor : pipeline.export_state()) weights[tensor.name] = tensor.tensor;
   BOOST_REQUIRE(write_safetensors(directory.path() / "weights.safetensors", weights).ok());

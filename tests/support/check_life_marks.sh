@@ -12,12 +12,12 @@ in_text=$(grep -oE '\[life:[0-9]+\]' "$document" | sort -u)
 in_code=$(git ls-files -co --exclude-standard -- runtime plugins | grep -E '\.(cpp|hpp)$' |
   xargs grep -ohE '\[life:[0-9]+\]' | sort -u)
 if [ "$in_text" != "$in_code" ]; then
-  echo "life marks differ; in the text:" $in_text >&2
-  echo "in the code:" $in_code >&2
+  printf 'life marks differ; in the text:\n%s\nin the code:\n%s\n' "$in_text" "$in_code" >&2
   status=1
 fi
 
 # Lines of the form `[life:3] path/to/file.cpp` list where a step happens.
+# shellcheck disable=SC2016
 places=$(grep -oE '^ *- `\[life:[0-9]+\]` `[^`]+`' "$document" | tr -d '`' | sed 's/^ *- //')
 [ -n "$places" ] || { echo "$document lists no places" >&2; status=1; }
 while read -r mark file; do

@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "core/bits.hpp"
+
 namespace troupe::mp::test {
 namespace {
 
@@ -74,6 +76,7 @@ LocalPipeline::Forward LocalPipeline::forward(const MicroBatch& micro_batch, con
     result.has_loss = outcome.has_loss;
     result.loss = outcome.loss;
   }
+  result.values = std::move(values);
   return result;
 }
 
@@ -109,6 +112,21 @@ std::vector<double> LocalPipeline::squared_norms() {
     norms.insert(norms.end(), summary.squared_norms.begin(), summary.squared_norms.end());
   }
   return norms;
+}
+
+GradientNorm LocalPipeline::gradient_norm() {
+  GradientNorm norm(static_cast<std::uint32_t>(executors_.size()));
+  for (std::size_t i = 0; i < executors_.size(); ++i) {
+    const auto summary = completed<GradientSummary>(
+        [&](auto done) { executors_[i]->summarise_gradients(std::move(done)); });
+    v1::StepReport report;
+    report.set_stage(configs_[i].stage());
+    report.set_first_parameter(configs_[i].first_parameter());
+    report.set_finite(summary.finite);
+    for (const double square : summary.squared_norms) report.add_squared_norm_bits(bits_of(square));
+    unwrap(norm.add(report));
+  }
+  return norm;
 }
 
 void LocalPipeline::update(const StepUpdate& update) {

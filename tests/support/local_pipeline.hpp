@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/gradient_norm.hpp"
 #include "core/plan.hpp"
 #include "troupe/model_parallel/executor.hpp"
 #include "troupe/model_parallel/host_tensor.hpp"
@@ -26,6 +27,7 @@ class LocalPipeline {
 
   struct Forward {
     std::map<std::string, Value> outputs;  ///< of the last stage, "layer:slot"
+    std::map<std::string, Value> values;   ///< all that cross a stage boundary, batch fields too
     LossValue loss;
     bool has_loss = false;
   };
@@ -39,6 +41,9 @@ class LocalPipeline {
 
   /// Squared norms of all parameters' gradients, in the model's order.
   std::vector<double> squared_norms();
+
+  /// The global norm of all gradients, by the code that the optimizer actor uses.
+  GradientNorm gradient_norm();
 
   void update(const StepUpdate& update);
 

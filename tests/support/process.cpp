@@ -63,6 +63,16 @@ bool is_gone(pid_t pid) {
   return !stat || stat->state == 'Z' || stat->state == 'X';
 }
 
+std::vector<pid_t> all_processes() {
+  std::vector<pid_t> processes;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename().string();
+    if (name.find_first_not_of("0123456789") == std::string::npos)
+      processes.push_back(std::stoi(name));
+  }
+  return processes;
+}
+
 }  // namespace
 
 Process::Process(std::vector<std::string> arguments, const Environment& environment) {
@@ -159,13 +169,21 @@ std::string Process::error_output() const {
 
 std::vector<pid_t> children_of(pid_t parent) {
   std::vector<pid_t> children;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    const std::string name = entry.path().filename().string();
-    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    auto stat = read_stat(name);
-    if (stat && stat->parent == parent && stat->state != 'Z') children.push_back(std::stoi(name));
+  for (const pid_t pid : all_processes()) {
+    auto stat = read_stat(std::to_string(pid));
+    if (stat && stat->parent == parent && stat->state != 'Z') children.push_back(pid);
   }
   return children;
+}
+
+std::vector<pid_t> processes_with(const std::string& environment_entry) {
+  const std::string entry = '\0' + environment_entry + '\0';
+  std::vector<pid_t> found;
+  for (const pid_t pid : all_processes()) {
+    const std::string environment = '\0' + read_text("/proc/" + std::to_string(pid) + "/environ");
+    if (environment.find(entry) != std::string::npos) found.push_back(pid);
+  }
+  return found;
 }
 
 std::optional<pid_t> worker_of(pid_t parent, const std::string& node) {

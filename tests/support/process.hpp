@@ -51,6 +51,9 @@ class Process {
 std::vector<pid_t> children_of(pid_t parent);
 std::optional<pid_t> worker_of(pid_t parent, const std::string& node);
 
+/// The processes of this user whose environment has this entry, NAME=VALUE.
+std::vector<pid_t> processes_with(const std::string& environment_entry);
+
 /// Whether all these are gone, or become so in time.
 bool all_gone(const std::vector<pid_t>& pids,
               std::chrono::milliseconds timeout = Process::patience);

@@ -75,27 +75,18 @@ struct RunningJob {
   std::vector<pid_t> workers;
 };
 
-/// The same on two launchers that were started by hand.
-struct JobOnLaunchers {
-  JobOnLaunchers()
-      : one(files.start_launcher("one", first)),
-        two(files.start_launcher("two", second)),
-        job({first, second}) {
-    for (pid_t launcher : {one.pid(), two.pid()})
-      for (pid_t worker : children_of(launcher)) workers.push_back(worker);
-    BOOST_REQUIRE_EQUAL(workers.size(), 2u);
-  }
+using JobOnLaunchers = OnLaunchers<RunningJob>;
 
-  Cluster files;
-  std::string first, second;
-  Process one, two;
-  RunningJob job;
-  std::vector<pid_t> workers;
-};
-
+/// What becomes of a job that an error ends. It ends in time, and no process of it is left.
 Outcome outcome_with(const JobText& job) {
   Cluster cluster;
-  return outcome_of(start_job(cluster, job));
+  Process run = start_job(cluster, job);
+  BOOST_REQUIRE(appears(cluster.out() + "/metrics.jsonl"));  // the steps begin
+  Outcome outcome;
+  outcome.code = run.wait(report_time).value_or(-1);
+  outcome.error = run.error_output();
+  BOOST_TEST(all_gone(cluster.job_processes(), report_time));
+  return outcome;
 }
 
 }  // namespace
@@ -105,6 +96,7 @@ BOOST_AUTO_TEST_SUITE(training_failure)
 BOOST_AUTO_TEST_CASE(a_killed_worker) {
   RunningJob job;
   BOOST_REQUIRE_EQUAL(job.workers.size(), 2u);
+  BOOST_REQUIRE_EQUAL(job.cluster.job_processes().size(), 3u);  // the driver and both workers
   kill(worker_of(job.run.pid(), "b").value(), SIGKILL);
   job.expect_loss_of_b();
 }

@@ -4,15 +4,12 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "actors/stage_actor.hpp"
 #include "jobs/train_plan.hpp"
-#include "libtorch/executor.hpp"
-#include "libtorch/layers/builtin.hpp"
 #include "simulation/model_parallel/scenario.hpp"
+#include "support/libtorch/stage_actor.hpp"
 
 namespace troupe::mp::test {
 namespace {
@@ -21,16 +18,6 @@ using First = std::vector<std::string>;  // the first layer of each stage but th
 
 const First layers = {"layer1.0", "layer1.1", "layer2.0", "layer2.1", "layer3.0",
                       "layer3.1", "layer4.0", "layer4.1", "fc",       "loss"};
-
-Result<caf::actor> spawn_libtorch_stage(ActorContext& context, const google::protobuf::Any& any) {
-  v1::StageConfig config;
-  if (!any.UnpackTo(&config)) return internal_error("stage", "the config is no StageConfig");
-  auto registry = std::make_shared<libtorch::LayerRegistry>();
-  TROUPE_TRY(libtorch::add_builtin_layers(*registry));
-  return spawn_stage_on(
-      std::make_unique<libtorch::LibtorchExecutor>(at::Device(at::kCPU), std::move(registry)),
-      context, config);
-}
 
 std::vector<std::string> names(std::size_t count) {
   std::vector<std::string> names;
@@ -75,7 +62,7 @@ TrainingOutcome run(const First& cut, std::size_t nodes, v1::Schedule schedule,
   auto training = value_of(make_train_plan(JobFile{job, nullptr}, config));
   troupe::testing::SimulationOptions simulation;
   simulation.seed = seed;
-  troupe::testing::LocalSession session(job, {{stage_factory, spawn_libtorch_stage}}, simulation);
+  troupe::testing::LocalSession session(job, {{stage_factory, libtorch_stages()}}, simulation);
   DriverOptions options;
   options.schedule = schedule;
   options.learning_rates = std::move(training.learning_rates);

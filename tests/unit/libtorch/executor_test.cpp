@@ -10,6 +10,7 @@
 #include "libtorch/device.hpp"
 #include "libtorch/gradient_norm.hpp"
 #include "libtorch/tensors.hpp"
+#include "support/libtorch/mixed_values.hpp"
 #include "unit/libtorch/stage_fixture.hpp"
 
 using namespace troupe::mp;
@@ -19,20 +20,7 @@ namespace {
 
 using Tensors = FunctionLayer::Tensors;
 
-/// x -> x, a count of the rows' positive elements, a mask, nothing.
-Tensors spread(const Tensors& in) {
-  const at::Tensor positive = in[0].gt(0);
-  return {in[0] * 2, positive.sum(1), positive, at::Tensor()};
-}
-
-/// (x, counts, mask, nothing): uses each of them.
-Tensors gather(const Tensors& in) {
-  TORCH_CHECK(in.size() == 4 && !in[3].defined(), "the absent value arrived");
-  TORCH_CHECK(in[1].scalar_type() == at::kLong && in[2].scalar_type() == at::kBool);
-  return {in[0] * in[2].to(in[0].scalar_type()) + in[1].unsqueeze(1).to(in[0].scalar_type())};
-}
-
-Tensors sum_of_two(const Tensors& in) { return {in[0] * in[1]}; }
+Tensors product(const Tensors& in) { return {in[0] * in[1]}; }
 Tensors fail(const Tensors&) { TORCH_CHECK(false, "no luck today\nand more lines"); }
 Tensors sum(const Tensors& in) {
   at::Tensor total = in[0];
@@ -43,10 +31,18 @@ Tensors in_half(const Tensors& in) { return {in[0].to(at::kHalf)}; }
 Tensors in_double(const Tensors& in) { return {in[0].to(at::kDouble) * 3}; }
 Tensors constant(const Tensors& in) { return {in[0].detach() + 1}; }
 
-const Kinds kinds{
-    {"test.spread", spread},    {"test.gather", gather},    {"test.product", sum_of_two},
-    {"test.fail", fail},        {"test.sum", sum},          {"test.half", in_half},
-    {"test.double", in_double}, {"test.constant", constant}};
+Kinds all_kinds() {
+  Kinds kinds = mixed_value_kinds();
+  kinds.push_back({"test.product", product});
+  kinds.push_back({"test.fail", fail});
+  kinds.push_back({"test.sum", sum});
+  kinds.push_back({"test.half", in_half});
+  kinds.push_back({"test.double", in_double});
+  kinds.push_back({"test.constant", constant});
+  return kinds;
+}
+
+const Kinds kinds = all_kinds();
 
 /// Swaps height and width, and notes the strides of what it is given both ways.
 class LayoutProbe final : public libtorch::Layer {

@@ -7,26 +7,10 @@
 #include <vector>
 
 #include "core/plan.hpp"
-#include "libtorch/executor.hpp"
-#include "libtorch/layers/builtin.hpp"
+#include "support/libtorch/stage.hpp"
 #include "support/local_pipeline.hpp"
 
 namespace troupe::mp::test {
-
-/// A layer made from a function of its inputs.
-class FunctionLayer final : public libtorch::Layer {
- public:
-  using Tensors = std::vector<at::Tensor>;
-  using Function = Tensors (*)(const Tensors&);
-
-  explicit FunctionLayer(Function function) : function_(function) {}
-  Tensors forward(const Tensors& inputs, const libtorch::ForwardContext&) override {
-    return function_(inputs);
-  }
-
- private:
-  Function function_;
-};
 
 inline v1::Layer layer(const std::string& name, const std::string& kind,
                        std::uint32_t outputs = 1) {
@@ -90,22 +74,9 @@ inline Plan plan(const PlanRequest& request) {
   return std::move(made).value();
 }
 
-/// The built-in layers and some of the test's own.
-using Kinds = std::vector<std::pair<std::string, FunctionLayer::Function>>;
-
+/// Executors with the built-in layers and some of the test's own.
 inline LocalPipeline::Factory factory(const Kinds& kinds = {}) {
-  auto registry = std::make_shared<libtorch::LayerRegistry>();
-  bool added = libtorch::add_builtin_layers(*registry).ok();
-  for (const auto& [kind, function] : kinds) {
-    added &= registry
-                 ->add(kind,
-                       [function = function](const libtorch::LayerSetup&) {
-                         return std::make_unique<FunctionLayer>(function);
-                       })
-                 .ok();
-  }
-  if (!added) throw std::runtime_error("a kind is registered twice");
-  return [registry](const v1::StageConfig&) {
+  return [registry = layer_registry(kinds)](const v1::StageConfig&) {
     return std::make_unique<libtorch::LibtorchExecutor>(at::Device(at::kCPU), registry);
   };
 }

@@ -1,0 +1,127 @@
+"""What PyTorch computes, in float64, for single layers in training mode: the reference of
+layer_parity_test.cpp. usage: layers.py OUT.safetensors
+
+For each CASE, with every number exact in float32:
+  CASE/start/<tensor>                parameters and buffers, by the names of Troupe's layer
+  CASE/inputs, CASE/targets          targets for losses only
+  CASE/output_gradient               for all but losses, whose gradient begins with 1
+  CASE/expected/output               or the loss
+  CASE/expected/input_gradient
+  CASE/expected/gradient/<parameter>
+  CASE/expected/state/<buffer>       after the forward
+"""
+
+import pathlib
+import sys
+from collections import OrderedDict
+
+import torch
+import torchvision
+from torch import nn
+
+from tensor_files import write_safetensors
+
+
+def vary_batch_norm(module):
+    for norm in module.modules():
+        if isinstance(norm, nn.BatchNorm2d):
+            nn.init.uniform_(norm.weight, 0.5, 1.5)
+            nn.init.normal_(norm.bias, 0, 0.1)
+    return module
+
+
+def pass_through(convolution, norm):
+    """The convolution passes its input on and the shift keeps every output positive, so that
+    neither it nor a ReLU after it is what is compared."""
+    with torch.no_grad():
+        convolution.weight.zero_()
+        middle = convolution.kernel_size[0] // 2
+        for channel in range(convolution.out_channels):
+            convolution.weight[channel, channel, middle, middle] = 1
+        norm.bias.fill_(20)
+
+
+def stem(channels, kernel, stride):
+    return (
+        nn.Conv2d(channels, 64, kernel, stride, (kernel - 1) // 2, bias=False),
+        vary_batch_norm(nn.BatchNorm2d(64)),
+    )
+
+
+def block(depth, group):
+    model = getattr(torchvision.models, f"resnet{depth}")()
+    return vary_batch_norm(getattr(model, group)[0])
+
+
+def cases():
+    """Yields (name, module, prefix of its tensors' names, shape of the inputs)."""
+    yield "linear", nn.Sequential(OrderedDict(linear=nn.Linear(7, 5))), "", (6, 7)
+    yield "relu", nn.ReLU(), "", (6, 7)
+    yield "tanh", nn.Tanh(), "", (6, 7)
+    conv1, bn1 = stem(3, 7, 2)
+    pool = nn.MaxPool2d(3, 2, 1)
+    yield "stem", nn.Sequential(
+        OrderedDict(conv1=conv1, bn1=bn1, relu=nn.ReLU(), maxpool=pool)
+    ), "", (2, 3, 16, 16)
+    conv1, bn1 = stem(64, 3, 1)
+    pass_through(conv1, bn1)
+    yield "batch_norm", nn.Sequential(OrderedDict(conv1=conv1, bn1=bn1)), "", (3, 64, 5, 5)
+    conv1, bn1 = stem(64, 7, 2)
+    pass_through(conv1, bn1)
+    yield "max_pool", nn.Sequential(
+        OrderedDict(conv1=conv1, bn1=bn1, maxpool=pool)
+    ), "", (3, 64, 10, 10)
+    yield "basic_block", block(18, "layer2"), "layer2.0.", (3, 64, 8, 8)
+    yield "bottleneck", block(50, "layer2"), "layer2.0.", (3, 256, 8, 8)
+    yield "head", nn.Sequential(
+        OrderedDict(pool=nn.AdaptiveAvgPool2d(1), flatten=nn.Flatten(), fc=nn.Linear(512, 10))
+    ), "", (3, 512, 4, 4)
+
+
+def gradients(name, inputs, module, prefix, tensors):
+    tensors[f"{name}/expected/input_gradient"] = inputs.grad
+    for parameter_name, parameter in module.named_parameters():
+        tensors[f"{name}/expected/gradient/{prefix}{parameter_name}"] = parameter.grad
+
+
+def layer_tensors(name, module, prefix, shape, tensors):
+    for tensor_name, value in module.state_dict().items():
+        tensors[f"{name}/start/{prefix}{tensor_name}"] = value.clone()
+    inputs = torch.randn(shape)
+    tensors[f"{name}/inputs"] = inputs.clone()
+    inputs = inputs.double().requires_grad_()
+    module = module.double().train()
+    output = module(inputs)
+    output_gradient = torch.randn(output.shape)
+    tensors[f"{name}/output_gradient"] = output_gradient
+    output.backward(output_gradient.double())
+    tensors[f"{name}/expected/output"] = output.detach()
+    gradients(name, inputs, module, prefix, tensors)
+    for buffer_name, value in module.named_buffers():
+        tensors[f"{name}/expected/state/{prefix}{buffer_name}"] = value
+
+
+def loss_tensors(name, module, inputs, targets, tensors):
+    tensors[f"{name}/inputs"] = inputs.clone()
+    tensors[f"{name}/targets"] = targets
+    inputs = inputs.double().requires_grad_()
+    loss = module(inputs, targets.double() if targets.is_floating_point() else targets)
+    loss.backward()
+    tensors[f"{name}/expected/output"] = loss.detach().reshape(1)
+    tensors[f"{name}/expected/input_gradient"] = inputs.grad
+
+
+def main():
+    torch.set_num_threads(1)
+    torch.manual_seed(3)
+    tensors = {}
+    for name, module, prefix, shape in cases():
+        layer_tensors(name, module, prefix, shape, tensors)
+    loss_tensors("mse", nn.MSELoss(), torch.randn(6, 10), torch.randn(6, 10), tensors)
+    classes = torch.randint(10, (6,))
+    loss_tensors("cross_entropy", nn.CrossEntropyLoss(), 3 * torch.randn(6, 10), classes, tensors)
+    write_safetensors(pathlib.Path(sys.argv[1]), {k: v.detach() for k, v in tensors.items()})
+
+
+if __name__ == "__main__":
+    main()
