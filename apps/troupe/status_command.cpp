@@ -56,6 +56,9 @@ void print(const Status& status) {
                 static_cast<unsigned long long>(link.messages()), bytes(link.bytes()).c_str(),
                 bytes(link.bytes_in_flight()).c_str(), bytes(link.peak_bytes_in_flight()).c_str(),
                 bytes(link.peak_admission_bytes()).c_str());
+  if (status.refused_frames() != 0)
+    std::printf("refused %llu frames of strangers or other runs\n",
+                static_cast<unsigned long long>(status.refused_frames()));
   if (status.workers().empty() && status.hosted().empty()) std::printf("idle\n");
 }
 

@@ -78,6 +78,10 @@ BOOST_AUTO_TEST_CASE(an_actor_that_ends_with_an_error_is_reported_by_its_node) {
   Process run = cluster.run(cluster.job("rounds: 1 ending: ENDING_FAIL node: \"b\""));
   BOOST_TEST(run.wait().value_or(-1) == 1);
   BOOST_TEST(run.error_output().find("troupe: b/echo: ") != std::string::npos, run.error_output());
+  const std::string events = read_text(cluster.out() + "/events.jsonl");
+  const auto first = events.find("\"failure\"");
+  BOOST_TEST(first != std::string::npos, events);
+  BOOST_TEST(events.find("\"failure\"", first + 1) == std::string::npos, events);
 }
 
 BOOST_AUTO_TEST_CASE(an_actor_that_cannot_be_created_comes_back_as_its_error) {

@@ -11,7 +11,6 @@
 #include <set>
 #include <thread>
 
-#include <fmt/format.h>
 #include <caf/actor_system.hpp>
 #include <caf/exit_reason.hpp>
 #include <caf/scoped_actor.hpp>
@@ -31,6 +30,7 @@
 #include "app/worker_start.hpp"
 #include "core/host_port.hpp"
 #include "core/run_key.hpp"
+#include "core/seconds.hpp"
 #include "transport/basp_transport.hpp"
 #include "transport/endpoint.hpp"
 #include "troupe/log.hpp"
@@ -49,7 +49,7 @@ namespace v1 = runtime::v1;
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr double default_connect_timeout_seconds = 20;
+constexpr milliseconds default_connect_timeout{20000};
 /// A launcher is either there or it is not; waiting the whole time for it helps no one.
 constexpr milliseconds launcher_connect_timeout{3000};
 /// A worker listens before its address is known.
@@ -130,9 +130,7 @@ class Session final : public JobSession {
 
  private:
   milliseconds connect_timeout() const {
-    const double seconds = job_.connect_timeout_seconds() > 0 ? job_.connect_timeout_seconds()
-                                                              : default_connect_timeout_seconds;
-    return milliseconds(static_cast<std::int64_t>(seconds * 1000));
+    return to_milliseconds(job_.connect_timeout_seconds(), default_connect_timeout);
   }
 
   milliseconds time_left() const {
