@@ -4,6 +4,7 @@
 #include <string>
 #include <tuple>
 
+#include "troupe/api.hpp"
 #include "troupe/model_parallel/host_tensor.hpp"
 #include "troupe/model_parallel/v1/model.pb.h"
 
@@ -12,12 +13,12 @@ namespace troupe::mp {
 /// A value as a key of containers: (layer, slot, field).
 using ValueKey = std::tuple<std::string, std::uint32_t, std::string>;
 
-ValueKey key_of(const v1::ValueRef& value);
+TROUPE_API ValueKey key_of(const v1::ValueRef& value);
 
 /// `output 0 of layer "fc"` or `field "inputs"`: a value in errors.
-std::string describe(const v1::ValueRef& value);
+TROUPE_API std::string describe(const v1::ValueRef& value);
 
-v1::ValueRef output_of(const std::string& layer, std::uint32_t slot);
+TROUPE_API v1::ValueRef output_of(const std::string& layer, std::uint32_t slot);
 v1::ValueRef batch_field(const std::string& name);
 
 /// A value that is not there.

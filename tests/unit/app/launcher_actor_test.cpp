@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include <memory>
+
 #include <boost/test/unit_test.hpp>
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
@@ -27,12 +29,13 @@ struct Fixture {
     launcher_config.info.set_name("machine");
     launcher_config.host = "127.0.0.1";
     launcher_config.binary = binary;
-    launcher_config.children = &children;
+    launcher_config.children = children.get();
     launcher = spawn_launcher_actor(system, std::move(launcher_config));
   }
   ~Fixture() {
     end_published(launcher);
-    children.kill_all();
+    // What is told of a child's end holds the launcher, and so must be gone before the system is.
+    children.reset();
   }
 
   Result<v1::Response> ask(caf::scoped_actor& self, v1::Request request, const std::string& key) {
@@ -54,7 +57,7 @@ struct Fixture {
 
   const std::string key = "0123456789abcdef";
   test::TemporaryDirectory files;
-  ChildProcesses children;
+  std::unique_ptr<ChildProcesses> children = std::make_unique<ChildProcesses>();
   caf::actor_system_config config;
   caf::actor_system system{config};
   caf::actor launcher;

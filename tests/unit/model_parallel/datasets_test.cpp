@@ -176,6 +176,8 @@ BOOST_AUTO_TEST_CASE(tensors_come_in_file_order_with_a_smaller_last_batch) {
   BOOST_REQUIRE(mp::write_safetensors(path, tensors).ok());
   auto source = open("tensors { path: '" + path + "' }", options_for(Loss::cross_entropy));
   BOOST_TEST(source->samples() == 5u);
+  const std::vector<std::string> fields{"inputs", "targets"};
+  BOOST_TEST(source->fields() == fields, boost::test_tools::per_element());
   const auto first = batch(*source, 0, 0, 2);
   BOOST_TEST(first.fields.at("inputs").as<float>()[3] == 3.0f);
   const auto last = batch(*source, 7, 2, 2);
@@ -307,6 +309,10 @@ BOOST_AUTO_TEST_CASE(idx_configs_and_files_are_checked) {
   expect_error(both, ce, labels, "beside 2");
   expect_error(both, options_for(Loss::mse), "data.idx", "cross_entropy");
   expect_error("idx { images: '" + images + "' }", ce, "data.idx.labels", "no labels");
+  expect_error("idx { images: '" + images + "' labels: '" + labels + "' std: nan }", ce,
+               "data.idx.std", "not a positive number");
+  expect_error("idx { images: '" + images + "' labels: '" + labels + "' mean: inf }", ce,
+               "data.idx.mean", "not a number");
   expect_error("idx { images: '" + labels + "' labels: '" + labels + "' }", ce, labels,
                "is no images");
   const auto empty = directory.write("e", idx({0, 1, 1}, "")).string();

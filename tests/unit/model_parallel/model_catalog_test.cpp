@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(written_layers_are_checked) {
   expect_error(list(R"(layers { name: "loss" kind: "relu" })"), "model.layers.layers[0].name",
                "loss");
   expect_error(list(R"(layers { name: "a" kind: "loss.mse" })"), "model.layers.layers[0].kind",
-               "set the loss of the job");
+               "is a loss");
   expect_error(list(a + R"(layers { name: "b" kind: "relu" reads { layer: "c" } })"),
                "model.layers.layers[1].reads[0].layer", "\"c\"");
   expect_error(list(a + R"(layers { name: "b" kind: "relu" reads { layer: "b" } })"),
