@@ -1,7 +1,5 @@
 // The job files that users start from, and the example driver, as the README runs them.
 
-#include <csignal>
-#include <fstream>
 #include <regex>
 
 #include "integration/cluster.hpp"

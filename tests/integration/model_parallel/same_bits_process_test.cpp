@@ -62,6 +62,19 @@ BOOST_AUTO_TEST_CASE(stages_in_turn_on_two_processes_with_one_delayed) {
                schedule);
 }
 
+BOOST_AUTO_TEST_CASE(every_stage_delayed_by_another_time) {
+  const auto delayed = [](const std::vector<std::string>& seconds) {
+    const std::vector<std::string> first_layers = {"", "layer2", "layer4"};
+    std::vector<StageText> stages;
+    for (std::size_t i = 0; i < first_layers.size(); ++i)
+      stages.push_back({std::string(1, static_cast<char>('a' + i)), first_layers[i],
+                        "slow_down_seconds: " + seconds[i]});
+    return weights_of(resnet_job(stages, "ONE_F_ONE_B"));
+  };
+  BOOST_TEST((delayed({"0.03", "0.001", "0.01"}) == reference()));
+  BOOST_TEST((delayed({"0.001", "0.02", "0.005"}) == reference()));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace troupe::test

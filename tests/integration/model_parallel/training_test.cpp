@@ -177,11 +177,54 @@ BOOST_AUTO_TEST_CASE(both_stages_learn) {
                                  << accuracy_frozen);
   BOOST_TEST(accuracy > 0.5);
   BOOST_TEST(accuracy > accuracy_frozen + 0.05);
-  // The frozen weights are those of the beginning; the others are not.
+  // The frozen weights are those of the beginning, which a learning rate of 0 keeps; the others are
+  // not.
+  job.stages[1].more.clear();
+  job.more.clear();
+  job.data = "data { fashion_mnist { limit: 64 } }";
+  job.optimizer = "optimizer { sgd { lr: 0 } }";
+  const auto initial = Run(job).weights();
   const auto trained = both.weights();
-  for (const auto& [name, tensor] : frozen.weights())
-    if (name.rfind("layer2", 0) == 0 && name.find("conv") != std::string::npos)
-      BOOST_TEST((tensor != trained.at(name)), name);
+  std::size_t compared = 0;
+  for (const auto& [name, tensor] : frozen.weights()) {
+    if (name.find("conv") == std::string::npos) continue;
+    ++compared;
+    const bool in_second_stage = name >= "layer2";
+    BOOST_TEST((tensor == initial.at(name)) == in_second_stage, name);
+    BOOST_TEST((trained.at(name) != initial.at(name)), name);
+  }
+  BOOST_TEST(compared == 17u);  // the first, and two in each of eight blocks
+}
+
+BOOST_AUTO_TEST_CASE(evaluations_leave_the_training_alone) {
+  JobText job = fashion_job(320);
+  const auto without = Run(job).weights();
+  job.more = "evaluation { data { fashion_mnist { split: SPLIT_TEST limit: 50 } } every_steps: 2 }";
+  BOOST_TEST((Run(job).weights() == without));
+}
+
+BOOST_AUTO_TEST_CASE(the_closing_report_tells_accuracy_time_and_where_it_went) {
+  JobText job = fashion_job(64);
+  job.more = evaluation(0, 500);  // no limit: all of the test images
+  const Run run(job);
+  BOOST_TEST(run.result.at("evaluation_samples") == 10000);
+  const double accuracy = run.result.at("accuracy");
+  BOOST_TEST(accuracy >= 0);
+  BOOST_TEST(accuracy <= 1);
+  const double wall = run.result.at("wall_seconds");
+  BOOST_TEST(run.result.at("training_seconds") > 0);
+  BOOST_TEST(wall >= run.result.at("training_seconds").get<double>());
+  BOOST_REQUIRE_EQUAL(run.result.at("stages").size(), 2u);
+  for (const auto& stage : run.result.at("stages")) {
+    BOOST_TEST(stage.at("compute_seconds") > 0);
+    double sum = 0;
+    for (const char* part : {"compute_seconds", "waiting_seconds", "transfer_seconds"}) {
+      BOOST_TEST(stage.at(part) >= 0, part);
+      sum += stage.at(part).get<double>();
+    }
+    BOOST_TEST(sum <= wall + 0.001);
+    BOOST_TEST(stage.at("peak_activation_bytes") > 0);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(an_evaluation_does_not_depend_on_its_batch_size) {

@@ -99,14 +99,45 @@ BOOST_AUTO_TEST_CASE(links_stay_within_their_budgets_with_a_slow_last_stage) {
     return train(one).state;
   }()));
   // A micro-batch on a link is at most one row of inputs or activations: 16 bytes.
+  std::size_t links = 0;
   for (const std::string node : {"a", "b", "driver"})
     for (const auto& link : running.cluster().link_status(node)) {
       if (link.traffic() != static_cast<std::uint32_t>(TrafficClass::activation) &&
           link.traffic() != static_cast<std::uint32_t>(TrafficClass::batch))
         continue;
+      ++links;
+      BOOST_TEST(link.peak_admission_bytes() > 0u);
       BOOST_TEST(link.peak_admission_bytes() <= 40u);
       BOOST_TEST(link.bytes_in_flight() == 0u);
     }
+  BOOST_TEST(links >= 2u);  // inputs from the driver, activations from a to b
+}
+
+BOOST_AUTO_TEST_CASE(six_stages_pass_one_micro_batch_at_a_time_on_the_smallest_budgets) {
+  const auto reference = train(Scenario());
+  for (const std::size_t nodes : {1, 2, 3})
+    for (const auto schedule : {v1::SCHEDULE_GPIPE, v1::SCHEDULE_ONE_F_ONE_B})
+      BOOST_TEST_CONTEXT(nodes << " nodes, schedule " << schedule) {
+        auto scenario = cut_at({0, 1, 2, 3, 4, 5}, nodes);
+        scenario.schedule = schedule;
+        scenario.simulation.seed = 300 + nodes;
+        scenario.simulation.limits.set_admission_budget_bytes(1);
+        scenario.simulation.limits.set_chunk_budget_bytes(64);  // one header and a few chunks
+        scenario.simulation.limits.set_chunk_bytes(8);
+        Running running(scenario);
+        const auto outcome = train(running, scenario.steps);
+        BOOST_TEST(same_state(outcome.state, reference.state));
+        std::size_t links = 0;
+        for (const auto& node : running.session().job().nodes())
+          for (const auto& link : running.cluster().link_status(node.name())) {
+            if (link.traffic() != static_cast<std::uint32_t>(TrafficClass::activation)) continue;
+            if (link.peer() == node.name()) continue;  // nothing is cut into chunks there
+            ++links;
+            BOOST_TEST(link.peak_bytes_in_flight() > 0u);
+            BOOST_TEST(link.peak_bytes_in_flight() <= 64u);
+          }
+        BOOST_TEST(links == (nodes == 1 ? 0u : nodes));  // from each node to the next, in a ring
+      }
 }
 
 BOOST_AUTO_TEST_CASE(state_moves_between_different_cuts) {
