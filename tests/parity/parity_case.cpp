@@ -135,7 +135,10 @@ Tensors troupe_results(const Reference& reference, const std::string& update_nam
     if (step == 0) record_gradients(pipeline, results);
     const GradientNorm norm = pipeline.gradient_norm();
     results["norm" + suffix] = {norm.norm()};
-    pipeline.update({false, update.sgd.lr(), clip_factor(norm.norm(), update.clip)});
+    StepUpdate decision;
+    decision.lr = update.sgd.lr();
+    decision.scale = clip_factor(norm.norm(), update.clip);
+    pipeline.update(decision);
     if (step != 0 && step + 1 != runs.steps) continue;
     for (const auto& tensor : pipeline.export_state())
       results["state" + suffix + "/" + tensor.name] = as_doubles(tensor.tensor);
