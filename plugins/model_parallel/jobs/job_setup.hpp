@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <google/protobuf/repeated_field.h>
 
@@ -56,6 +57,10 @@ Result<FeedConfig> open_feed(const JobFile& file, const FeedRequest& request);
 
 /// Reads all tensors of a safetensors file and checks that they are exactly those of the plan.
 Result<TensorMap> read_weights(const Plan& plan, const std::filesystem::path& path);
+
+/// The safetensors files among what a job reads, which may lie in its output directory.
+std::vector<std::filesystem::path> input_files(const std::string& init_from,
+                                               const std::vector<v1::Data>& data);
 
 /// Threads of the node's arithmetic libraries, which are fixed when a process loads them: the most
 /// that a stage there asks for. Stages that leave it open share this machine's cores with the

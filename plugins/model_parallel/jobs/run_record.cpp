@@ -1,12 +1,13 @@
 #include "jobs/run_record.hpp"
 
-#include <fstream>
 #include <string>
+#include <vector>
 
 #include <google/protobuf/util/json_util.h>
 #include <google/protobuf/util/message_differencer.h>
 
-#include "jobs/json.hpp"
+#include "troupe/files.hpp"
+#include "troupe/json.hpp"
 #include "troupe/log.hpp"
 
 namespace troupe::mp {
@@ -35,20 +36,15 @@ void warn_of_different_nodes(const JobSession& session) {
 
 }  // namespace
 
-Result<void> write_run_record(JobSession& session) {
+Result<void> write_run_record(const JobSession& session, const std::filesystem::path& directory) {
   warn_of_different_nodes(session);
   TROUPE_ASSIGN(const std::string job, to_json(session.job()));
-  std::string nodes;
+  std::vector<std::string> nodes;
   for (const auto& node : session.nodes()) {
-    TROUPE_ASSIGN(const std::string json, to_json(node));
-    nodes += (nodes.empty() ? "" : ", ") + json;
+    TROUPE_ASSIGN(nodes.emplace_back(), to_json(node));
   }
-  TROUPE_ASSIGN(const auto directory, session.out_directory());
-  const auto path = directory / "run.json";
-  std::ofstream file(path);
-  file << JsonObject().add_json("job", job).add_json("nodes", "[" + nodes + "]").text() << '\n';
-  if (!file.flush()) return bad_input(path.string(), "cannot write");
-  return {};
+  const auto record = JsonObject().add_json("job", job).add_json("nodes", json_array(nodes));
+  return write_whole_file(directory / "run.json", record.text() + "\n");
 }
 
 }  // namespace troupe::mp

@@ -1,14 +1,14 @@
 #pragma once
 
-#include <google/protobuf/message.h>
+#include <filesystem>
 
 #include "troupe/result.hpp"
 #include "troupe/session.hpp"
 
 namespace troupe::mp {
 
-/// Writes run.json into the output directory: the job as it runs, after all `--set`, and what each
+/// Writes run.json into `directory`: the job as it runs, after all `--set`, and what each
 /// node said of itself. Warns when nodes differ in what decides the bits of results.
-Result<void> write_run_record(JobSession& session);
+Result<void> write_run_record(const JobSession& session, const std::filesystem::path& directory);
 
 }  // namespace troupe::mp

@@ -32,6 +32,10 @@ Result<HostPort> parse_address(const std::string& address) {
   return HostPort{host, static_cast<std::uint16_t>(port)};
 }
 
+std::string format_address(const std::string& host, std::uint16_t port) {
+  return fmt::format(host.find(':') == std::string::npos ? "{}:{}" : "[{}]:{}", host, port);
+}
+
 bool is_loopback(const std::string& host) {
   in_addr address{};
   // By the number, so that a host name that only looks like one does not pass.

@@ -28,6 +28,9 @@ struct HostPort {
 /// `HOST:PORT`, `[IPv6]:PORT`. Errors (bad_input).
 TROUPE_API Result<HostPort> parse_address(const std::string& address);
 
+/// The same, written.
+TROUPE_API std::string format_address(const std::string& host, std::uint16_t port);
+
 /// Whether a host names this machine only: "localhost", 127.0.0.0/8, ::1.
 TROUPE_API bool is_loopback(const std::string& host);
 

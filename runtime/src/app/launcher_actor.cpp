@@ -16,6 +16,8 @@
 #include "app/environment_policy.hpp"
 #include "app/version.hpp"
 #include "app/worker_start.hpp"
+#include "config/loader.hpp"
+#include "config/rules.hpp"
 #include "troupe/log.hpp"
 
 namespace troupe {
@@ -31,12 +33,15 @@ struct WorkerExited {
   pid_t pid;
   std::string how;
 };
+/// To itself: the time to drain is over.
+struct DrainOver {};
 
 }  // namespace
 }  // namespace troupe
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::WorkerAnswered)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::WorkerExited)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::DrainOver)
 
 namespace troupe {
 namespace {
@@ -45,9 +50,6 @@ namespace v1 = runtime::v1;
 using Clock = std::chrono::steady_clock;
 using HelloAnswer = caf::result<ControlBytes, caf::strong_actor_ptr>;
 using Promise = caf::typed_response_promise<ControlBytes>;
-
-/// How long a worker may go on after its driver is gone; it has no one left to work for.
-constexpr std::chrono::milliseconds abandoned_grace{2000};
 
 struct LauncherState {
   struct Worker {
@@ -80,6 +82,7 @@ struct LauncherState {
           return serve(*request);
         },
         [this](LauncherDrain) { drain(); },
+        [this](DrainOver) { stop_all(); },
         [this](const WorkerAnswered& answered) { worker_answered(answered); },
         [this](const WorkerExited& exited) { worker_exited(exited); },
     };
@@ -101,6 +104,7 @@ struct LauncherState {
       case v1::Request::kStartWorker: return start(request.start_worker());
       case v1::Request::kStopWorker: return stop(request.stop_worker());
       case v1::Request::kGetStatus: return status();
+      case v1::Request::kPing: return encode_done();
       default:
         return encode_failure(cluster_error(where(), "a launcher does not serve this request"));
     }
@@ -120,9 +124,17 @@ struct LauncherState {
     return worker.starting;
   }
 
+  /// What a job file must fulfil, since the request need not come from one.
+  Result<void> check_request(const v1::StartWorker& request) const {
+    const auto locate = [this](const std::string&) { return where(); };
+    TROUPE_TRY(validate(request, locate));
+    return check_rules(request, locate);
+  }
+
   Result<pid_t> fork_worker(const v1::StartWorker& request) {
     const Environment asked(request.environment().begin(), request.environment().end());
     if (draining) return cluster_error(where(), "is shutting down");
+    TROUPE_TRY(check_request(request));
     TROUPE_TRY(check_requested_environment(where(), asked));
     v1::WorkerSpec spec;
     spec.set_job(request.job());
@@ -151,6 +163,10 @@ struct LauncherState {
     const auto pid = static_cast<pid_t>(request.pid());
     auto worker = workers.find(pid);
     if (worker == workers.end()) return encode_done();  // gone already: what was asked for
+    if (worker->second.owner != self->current_sender())
+      return encode_failure(
+          cluster_error(where(), fmt::format("worker {} is not the caller's to stop", pid),
+                        "end the job where it was started, or stop this launcher"));
     if (request.kill())
       config.children->kill(pid);
     else
@@ -173,7 +189,21 @@ struct LauncherState {
 
   void drain() {
     draining = true;
-    for (const auto& entry : workers) config.children->terminate(entry.first, config.drain);
+    for (const auto& entry : workers) tell_owner(entry.second);
+    self->delayed_send(self, config.drain, DrainOver{});
+  }
+
+  /// The job stops in order, and then its workers by StopWorker.
+  static void tell_owner(const Worker& worker) {
+    const auto owner = caf::actor_cast<caf::actor>(worker.owner);
+    if (!owner) return;
+    v1::Request request;
+    request.mutable_report()->set_draining_node(worker.description.node());
+    caf::anon_send(owner, encode(request));
+  }
+
+  void stop_all() {
+    for (const auto& entry : workers) config.children->terminate(entry.first, abandoned_grace);
   }
 
   void worker_answered(const WorkerAnswered& answered) {

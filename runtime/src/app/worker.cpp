@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -16,6 +17,7 @@
 #include <caf/exit_reason.hpp>
 #include <caf/send.hpp>
 
+#include "actor/call_node.hpp"
 #include "actor/control_codec.hpp"
 #include "actor/node_actor.hpp"
 #include "app/application.hpp"
@@ -41,10 +43,11 @@ milliseconds to_milliseconds(double seconds, milliseconds otherwise) {
 /// Ends the process the moment its parent is gone: even kill -9 of the parent closes the pipe.
 void watch_lifeline() {
   std::thread([] {
-    char byte;
-    while (read(child_input_fd, &byte, 1) != 0) {
+    for (;;) {
+      char byte;
+      const ssize_t count = read(child_input_fd, &byte, 1);
+      if (count == 0 || (count < 0 && errno != EINTR)) _exit(0);
     }
-    _exit(0);
   }).detach();
 }
 
@@ -89,8 +92,7 @@ class Worker {
     });
     TROUPE_ASSIGN(port_, application_->network().publish(node_, spec_.host(), 0));
     v1::WorkerStarted started;
-    const bool ipv6 = spec_.host().find(':') != std::string::npos;
-    started.set_address(fmt::format(ipv6 ? "[{}]:{}" : "{}:{}", spec_.host(), port_));
+    started.set_address(format_address(spec_.host(), port_));
     started.set_pid(getpid());
     return started;
   }

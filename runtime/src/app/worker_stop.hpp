@@ -1,0 +1,23 @@
+#pragma once
+
+#include <chrono>
+#include <vector>
+
+#include <caf/actor.hpp>
+
+#include "app/session_node.hpp"
+
+namespace troupe {
+
+/// Asks all workers to finish within `deadline`; their silence is no failure any more. Does not
+/// wait.
+void drain_workers(const caf::actor& endpoint, const std::vector<SessionNode>& nodes,
+                   std::chrono::milliseconds deadline);
+
+/// Has the launchers stop their workers of this job, with `kill` at once: asks all of them, then
+/// waits for all, for at most `timeout`. Launchers that are lost are not waited for; a worker that
+/// one of them keeps is stopped when it sees that its driver has gone.
+void stop_remote_workers(const caf::actor& driver_actor, const std::vector<SessionNode>& nodes,
+                         bool kill, std::chrono::milliseconds timeout);
+
+}  // namespace troupe

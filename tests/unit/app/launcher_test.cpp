@@ -1,0 +1,183 @@
+#include "app/launcher.hpp"
+
+#include <filesystem>
+#include <future>
+#include <thread>
+
+#include <caf/exit_reason.hpp>
+#include <caf/scoped_actor.hpp>
+#include <caf/send.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include "actor/call_node.hpp"
+#include "actor/control_codec.hpp"
+#include "app/application.hpp"
+#include "app/launcher_actor.hpp"
+#include "support/process.hpp"
+
+namespace troupe {
+namespace {
+
+namespace v1 = runtime::v1;
+using namespace std::chrono_literals;
+constexpr auto patience = 60s;
+
+/// A launcher's actor whose workers are shells that never answer.
+struct Launcher {
+  Launcher() {
+    LauncherActorConfig config;
+    config.info = describe_this_process("here");
+    config.host = "127.0.0.1";
+    config.binary = files.write("worker", "#!/bin/sh\nexec sleep 600\n");
+    std::filesystem::permissions(config.binary, std::filesystem::perms::owner_all);
+    config.drain = 10s;
+    config.children = &children;
+    actor = spawn_launcher_actor(application.system(), config);
+  }
+  ~Launcher() {
+    caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+    children.kill_all();
+    BOOST_TEST(children.wait_all(patience));
+  }
+
+  Result<v1::Response> ask(caf::scoped_actor& self, const v1::Request& request) {
+    Result<v1::Response> response = internal_error("test", "no answer");
+    self->request(actor, patience, encode(request))
+        .receive([&](const ControlBytes& bytes) { response = decode_response(bytes); },
+                 [&](const caf::error&) {});
+    return response;
+  }
+
+  /// A request whose answer is not waited for.
+  void send(caf::scoped_actor& self, const v1::Request& request) {
+    self->send(actor, encode(request));
+  }
+
+  /// The process of the one worker there is.
+  std::int64_t worker(caf::scoped_actor& self) {
+    v1::Request request;
+    request.mutable_get_status();
+    const auto response = ask(self, request);
+    BOOST_REQUIRE(response.ok());
+    BOOST_REQUIRE(response->status().workers_size() == 1);
+    return response->status().workers(0).pid();
+  }
+
+  test::TemporaryDirectory files;
+  ChildProcesses children;
+  Application application;
+  caf::actor actor;
+};
+
+v1::Request start_request(const std::string& job) {
+  v1::Request request;
+  request.mutable_start_worker()->set_job(job);
+  request.mutable_start_worker()->set_node("a");
+  return request;
+}
+
+v1::Request stop_request(std::int64_t pid) {
+  v1::Request request;
+  request.mutable_stop_worker()->set_pid(pid);
+  request.mutable_stop_worker()->set_kill(true);
+  return request;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(launcher)
+
+BOOST_AUTO_TEST_CASE(only_who_started_a_worker_may_stop_it) {
+  Launcher launcher;
+  caf::scoped_actor owner(launcher.application.system());
+  caf::scoped_actor stranger(launcher.application.system());
+  launcher.send(owner, start_request("job"));
+  const auto pid = launcher.worker(owner);
+  const auto refused = launcher.ask(stranger, stop_request(pid));
+  BOOST_REQUIRE(!refused.ok());
+  BOOST_TEST(refused.error().where == "node here");
+  BOOST_TEST(launcher.worker(stranger) == pid);
+  BOOST_TEST(launcher.ask(owner, stop_request(pid)).ok());
+  BOOST_TEST(test::all_gone({static_cast<pid_t>(pid)}));
+}
+
+BOOST_AUTO_TEST_CASE(an_owner_that_ends_takes_its_workers_along) {
+  Launcher launcher;
+  caf::scoped_actor other(launcher.application.system());
+  std::int64_t pid = 0;
+  {
+    caf::scoped_actor owner(launcher.application.system());
+    launcher.send(owner, start_request("job"));
+    pid = launcher.worker(owner);
+  }
+  BOOST_TEST(test::all_gone({static_cast<pid_t>(pid)}));
+}
+
+BOOST_AUTO_TEST_CASE(requests_that_no_job_file_could_make_are_refused) {
+  Launcher launcher;
+  caf::scoped_actor self(launcher.application.system());
+  std::vector<v1::Request> bad(6, start_request("job"));
+  bad[0].mutable_start_worker()->set_job(std::string(1 << 20, 'x'));
+  bad[1].mutable_start_worker()->set_node("");
+  bad[2].mutable_start_worker()->mutable_heartbeat()->set_timeout_seconds(-1);
+  bad[3].mutable_start_worker()->mutable_links()->set_chunk_bytes(1);
+  (*bad[4].mutable_start_worker()->mutable_environment())["LD_PRELOAD"] = "x";
+  // Every field is what it may be, and still the whole is more than a pipe holds.
+  for (int i = 0; i < 1000; ++i)
+    bad[5].mutable_start_worker()->add_plugins(std::string(100, 'p') + std::to_string(i));
+  for (const auto& request : bad) {
+    const auto refused = launcher.ask(self, request);
+    BOOST_REQUIRE(!refused.ok());
+    BOOST_TEST(exit_code(refused.error().code) == 2, refused.error().to_string());
+  }
+  v1::Request ping;
+  ping.mutable_ping();
+  BOOST_TEST(launcher.ask(self, ping).ok());
+}
+
+BOOST_AUTO_TEST_CASE(a_draining_launcher_tells_the_owners_and_starts_nothing_more) {
+  Launcher launcher;
+  caf::scoped_actor owner(launcher.application.system());
+  launcher.send(owner, start_request("job"));
+  const auto pid = launcher.worker(owner);
+  owner->send(launcher.actor, LauncherDrain{});
+  std::string draining;
+  owner->receive(
+      [&](const ControlBytes& bytes) {
+        const auto request = decode_request(bytes);
+        if (request) draining = request->report().draining_node();
+      },
+      caf::after(patience) >> [] {});
+  BOOST_TEST(draining == "a");
+  BOOST_TEST(launcher.worker(owner) == pid);
+  BOOST_TEST(!launcher.ask(owner, start_request("another")).ok());
+}
+
+BOOST_AUTO_TEST_CASE(one_whose_actor_ends_does_not_stay_behind_as_a_process) {
+  v1::Node node;
+  node.set_name("here");
+  node.set_port(0);
+  std::promise<std::string> ready;
+  auto ended = std::async(std::launch::async, [&] {
+    return run_launcher(node, "/bin/false",
+                        [&](const std::string& address) { ready.set_value(address); });
+  });
+  auto listens = ready.get_future();
+  BOOST_REQUIRE(listens.wait_for(patience) == std::future_status::ready);
+  const auto address = parse_address(listens.get());
+  BOOST_REQUIRE(address.ok());
+  {
+    Application application;
+    auto actor = application.network().connect(address->host, address->port, 10s);
+    BOOST_REQUIRE(actor.ok());
+    caf::anon_send_exit(*actor, caf::exit_reason::kill);
+    BOOST_REQUIRE(ended.wait_for(patience) == std::future_status::ready);
+  }
+  const auto outcome = ended.get();
+  BOOST_REQUIRE(!outcome.ok());
+  BOOST_TEST(outcome.error().to_string() == "node here: its actor has ended; start it again");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace troupe
