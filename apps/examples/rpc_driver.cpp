@@ -145,7 +145,7 @@ troupe::Result<void> run_batches(mp::Pipeline& pipeline, const Settings& setting
 troupe::Result<void> train(const Settings& settings, std::uint32_t micro_batch_size) {
   TROUPE_ASSIGN(const auto session, open_session(settings));
   TROUPE_ASSIGN(const auto pipeline, mp::spawn_pipeline(*session, pipeline_options(settings)));
-  return run_batches(*pipeline, settings, micro_batch_size);
+  return session->finish(run_batches(*pipeline, settings, micro_batch_size));
 }
 
 bool parse(int argc, char** argv, Settings& settings) {

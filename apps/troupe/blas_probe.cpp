@@ -133,8 +133,17 @@ Result<ProbeOutcome> run_probe_process(const Environment& environment) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  // Whatever this process blocks: Ctrl-C ends the measurement too.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   pid_t pid = 0;
-  const int failed = posix_spawn(&pid, binary.c_str(), &actions, nullptr, argv, pointers.data());
+  const int failed =
+      posix_spawn(&pid, binary.c_str(), &actions, &attributes, argv, pointers.data());
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
   ProbeOutcome outcome;

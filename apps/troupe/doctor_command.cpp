@@ -1,3 +1,5 @@
+#include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -5,12 +7,15 @@
 #include <fmt/format.h>
 
 #include "actor/version.hpp"
+#include "app/launcher.hpp"
 #include "app/machine.hpp"
 #include "app/paths.hpp"
 #include "blas_probe.hpp"
 #include "common.hpp"
 #include "config/loader.hpp"
 #include "core/host_port.hpp"
+#include "fetch_status.hpp"
+#include "try_listen.hpp"
 
 namespace troupe::cli {
 namespace {
@@ -29,7 +34,9 @@ class Report {
     failed_ = true;
     print("bad ", mend.empty() ? text : text + "; " + mend);
   }
-  void bad(const Error& error) { bad(error.to_string(), {}); }
+  void bad(const Error& error, const std::string& otherwise) {
+    bad(error.to_string(), error.hint.empty() ? otherwise : "");
+  }
   bool failed() const { return failed_; }
 
  private:
@@ -68,7 +75,7 @@ void check_blas(const Machine& machine, const Environment& of_node, Report& repo
   const Environment chosen = worker_environment(base, {of_node}, machine);
   auto measured = probe_blas(chosen);
   if (!measured) {
-    report.bad(measured.error());
+    report.bad(measured.error(), "install libopenblas0-openmp");
     return;
   }
   const std::string speed =
@@ -114,13 +121,44 @@ void check_plugins(const std::vector<std::string>& configured, Report& report) {
     if (loaded)
       report.ok("plugin: " + entry.first);
     else
-      report.bad(loaded.error());
+      report.bad(loaded.error(), "install the plugin that belongs to this version of troupe");
+  }
+}
+
+/// Who has the port: a launcher says so itself.
+void explain_taken_port(const std::string& host, std::uint16_t port, Report& report) {
+  const bool everywhere = host == "0.0.0.0" || host == "::";
+  const std::string address = to_string(HostPort{everywhere ? "127.0.0.1" : host, port});
+  const auto status = fetch_status(address, std::chrono::seconds(3));
+  if (status)
+    report.ok(fmt::format("port: the launcher of node {} already runs on {}", status->name(),
+                          to_string(HostPort{host, port})));
+  else
+    report.bad(fmt::format("port: another program listens on {}", to_string(HostPort{host, port})),
+               "stop it, or set another `port` in the node file");
+}
+
+void check_port(const std::string& host, std::uint16_t port, Report& report) {
+  const std::string address = to_string(HostPort{host, port});
+  const ListenFailure failure = try_listen(host, port);
+  switch (failure.error) {
+    case 0: report.ok("port: " + address + " is free"); break;
+    case EADDRINUSE: explain_taken_port(host, port, report); break;
+    case EADDRNOTAVAIL:
+      report.bad(fmt::format("port: this machine has no address {} ({})", host, failure.text),
+                 "set `host` to one of those that `ip address` lists");
+      break;
+    default:
+      report.bad(fmt::format("port: cannot listen on {}: {}", address, failure.text),
+                 "set another `host` or `port` in the node file");
   }
 }
 
 void check_node(const runtime::v1::Node& node, const std::string& file, Report& report) {
   report.ok("node file: " + file);
   const std::string host = node.host().empty() ? "127.0.0.1" : node.host();
+  check_port(host, static_cast<std::uint16_t>(node.has_port() ? node.port() : default_node_port),
+             report);
   if (is_loopback(host))
     report.ok("network: listens on " + host + ", this machine only");
   else if (node.insecure())

@@ -2,11 +2,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <string>
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 
-#include "app/signals.hpp"
 #include "common.hpp"
 #include "troupe/log.hpp"
 
@@ -16,15 +16,17 @@ using namespace troupe;
 using namespace troupe::cli;
 
 /// TROUPE_LOG=debug|info|warning|error; workers inherit it.
-void configure_log() {
+Result<void> configure_log() {
   const char* wanted = std::getenv("TROUPE_LOG");
-  if (wanted == nullptr) {
-    set_log_level(LogLevel::warning);
-    return;
-  }
+  if (wanted == nullptr) wanted = "warning";
   const char* names[] = {"debug", "info", "warning", "error"};
-  for (int level = 0; level < 4; ++level)
-    if (std::strcmp(wanted, names[level]) == 0) set_log_level(static_cast<LogLevel>(level));
+  for (int level = 0; level < 4; ++level) {
+    if (std::strcmp(wanted, names[level]) != 0) continue;
+    set_log_level(static_cast<LogLevel>(level));
+    return {};
+  }
+  return bad_input("TROUPE_LOG", std::string("no level is called \"") + wanted + "\"",
+                   "set it to debug, info, warning or error");
 }
 
 int parse_and_act(int argc, char** argv) {
@@ -52,10 +54,8 @@ int parse_and_act(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Before any thread exists, and plugins and the actor system start some.
-  block_shutdown_signals();
-  configure_log();
   try {
+    if (auto configured = configure_log(); !configured) return report(configured.error());
     return parse_and_act(argc, argv);
   } catch (const std::exception& exception) {
     return report(internal_error("internal", exception.what()));

@@ -3,6 +3,7 @@
 
 #include "app/launcher.hpp"
 #include "app/paths.hpp"
+#include "app/signals.hpp"
 #include "common.hpp"
 #include "config/loader.hpp"
 #include "troupe/log.hpp"
@@ -19,6 +20,7 @@ int run_node(const Options& options) {
   auto node = load_node(options.config, options.sets);
   if (!node) return report(node.error());
   set_log_node(node->name());
+  const BlockedSignals blocked;
   auto outcome = run_launcher(*node, this_binary(), [&](const std::string& address) {
     std::printf("node %s ready on %s\n", node->name().c_str(), address.c_str());
     std::fflush(stdout);

@@ -1,6 +1,9 @@
+#include <unistd.h>
+
 #include <memory>
 
 #include "app/paths.hpp"
+#include "app/signals.hpp"
 #include "common.hpp"
 #include "config/loader.hpp"
 #include "troupe/log.hpp"
@@ -16,23 +19,44 @@ struct Options {
   bool json = false;
 };
 
+/// A job that is about to run.
+struct Ready {
+  std::unique_ptr<PluginHost> plugins;
+  LoadedJob loaded;
+  std::unique_ptr<JobRunner> runner;
+};
+
+/// Finds everything that can be found wrong before anything starts. Nothing is lost by ending in
+/// the middle of it.
+Result<Ready> make_ready(const Options& options) {
+  const SignalWatcher signals([](int) {
+    const Error error{ErrorCode::interrupted, "run", "interrupted", "nothing has been started"};
+    _exit(report(error));
+  });
+  Ready ready;
+  ready.plugins = make_plugin_host();
+  TROUPE_ASSIGN(ready.loaded, load_job(options.job, options.sets, *ready.plugins));
+  TROUPE_ASSIGN(ready.runner,
+                ready.plugins->create_job_runner(ready.loaded.job, ready.loaded.source));
+  TROUPE_TRY(ready.runner->check());
+  return ready;
+}
+
 Result<void> run_job(const Options& options) {
-  auto plugins = make_plugin_host();
-  TROUPE_ASSIGN(LoadedJob loaded, load_job(options.job, options.sets, *plugins));
-  TROUPE_ASSIGN(auto runner, plugins->create_job_runner(loaded.job, loaded.source));
-  // Everything that can be found wrong is, before anything starts.
-  TROUPE_TRY(runner->check());
+  // Before there is any thread: plugins and the actor system start some.
+  const BlockedSignals blocked;
+  TROUPE_ASSIGN(Ready ready, make_ready(options));
   SessionOptions session_options;
   session_options.out_directory = options.out;
   session_options.json = options.json;
-  session_options.plugin_directories = plugins->directories();
+  session_options.plugin_directories = ready.plugins->directories();
   TROUPE_ASSIGN(auto session,
-                JobSession::open(loaded.job, session_options, [&](const std::string& node) {
-                  return runner->requirements(node);
+                JobSession::open(ready.loaded.job, session_options, [&](const std::string& node) {
+                  return ready.runner->requirements(node);
                 }));
-  auto outcome = runner->run(*session);
+  auto outcome = session->finish(ready.runner->run(*session));
   // What the runner holds of the session's actors goes before the session waits for them.
-  runner.reset();
+  ready.runner.reset();
   session.reset();
   return outcome;
 }

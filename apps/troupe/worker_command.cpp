@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "app/signals.hpp"
 #include "common.hpp"
 
 namespace troupe::cli {
@@ -10,7 +11,10 @@ namespace {
 
 /// Its actors and threads have ended in order; the static destructors of the libraries that
 /// plugins have loaded (hundreds, with threads of their own) have nothing to add.
-int act() { std::_Exit(run_worker()); }
+int act() {
+  const BlockedSignals blocked;
+  std::_Exit(run_worker());
+}
 
 }  // namespace
 

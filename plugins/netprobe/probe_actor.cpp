@@ -15,6 +15,7 @@
 #include "troupe/guard.hpp"
 #include "troupe/messages.hpp"
 #include "troupe/netprobe/v1/netprobe.pb.h"
+#include "troupe/spawn.hpp"
 #include "troupe/strict_parse.hpp"
 
 namespace troupe::netprobe {
@@ -118,7 +119,8 @@ caf::behavior probe(caf::stateful_actor<ProbeState>* self, const Mailer& mailer)
 Result<caf::actor> spawn_probe(ActorContext& context, const google::protobuf::Any& config) {
   if (!config.Is<v1::Probe>())
     return internal_error(to_string(context.self), "the config is no Probe: " + config.type_url());
-  return context.system.spawn(probe, context.mailer);
+  // Filling a payload of up to 1 GiB takes a while.
+  return spawn_compute(context.system, context.policy, probe, context.mailer);
 }
 
 }  // namespace troupe::netprobe

@@ -1,6 +1,5 @@
 #include "netprobe/probe_runner.hpp"
 
-#include <fstream>
 #include <optional>
 #include <utility>
 
@@ -11,6 +10,7 @@
 
 #include "netprobe/core/report.hpp"
 #include "netprobe/probe_actor.hpp"
+#include "troupe/files.hpp"
 #include "troupe/messages.hpp"
 #include "troupe/netprobe/v1/netprobe.pb.h"
 #include "troupe/session.hpp"
@@ -21,6 +21,7 @@ namespace troupe::netprobe {
 namespace {
 
 constexpr const char* driver_actor = "netprobe";
+constexpr const char* report_name = "netprobe.json";
 constexpr std::uint64_t default_sizes[] = {4 << 10, 64 << 10, 1 << 20, 8 << 20};
 constexpr std::uint32_t default_rounds = 5;
 constexpr std::uint32_t default_round_trips = 100;
@@ -48,10 +49,14 @@ class Probing {
   Probing& operator=(const Probing&) = delete;
   ~Probing() { session_.mailer().unbind(driver_actor); }
 
+  Result<void> start() {
+    for (const auto& node : session_.job().nodes())
+      TROUPE_TRY(session_.spawn({node.name(), probe_actor}, probe_factory, v1::Probe()));
+    return {};
+  }
+
   Result<runtime::v1::LinkProfile> run() {
     const auto& nodes = session_.job().nodes();
-    for (const auto& node : nodes)
-      TROUPE_TRY(session_.spawn({node.name(), probe_actor}, probe_factory, v1::Probe()));
     const int pairs = nodes.size() * (nodes.size() - 1);
     runtime::v1::LinkProfile profile;
     for (const auto& from : nodes)
@@ -61,6 +66,7 @@ class Probing {
                                     from.name() + " -> " + to.name());
         TROUPE_ASSIGN(*profile.add_links(), measure(from.name(), to.name()));
       }
+    session_.console().progress(1, fmt::format("{} links measured", pairs));
     return profile;
   }
 
@@ -124,25 +130,18 @@ class ProbeRunner final : public JobRunner {
 
   Result<void> run(JobSession& session) override {
     if (auto checked = check(); !checked) return std::move(checked).error();
-    TROUPE_ASSIGN(const auto profile, Probing(session, plan_).run());
+    Probing probing(session, plan_);
+    TROUPE_TRY(probing.start());
+    TROUPE_ASSIGN(const auto directory, session.out_directory({{report_name}, {}}));
+    TROUPE_ASSIGN(const auto profile, probing.run());
     for (const auto& line : format_table(profile)) session.console().line(line);
     const std::string json = format_json(profile);
-    TROUPE_TRY(write_json(session, json));
+    TROUPE_TRY(write_whole_file(directory / report_name, json + "\n"));
     session.console().result(json);
     return {};
   }
 
  private:
-  static Result<void> write_json(JobSession& session, const std::string& json) {
-    TROUPE_ASSIGN(const auto directory, session.out_directory());
-    const auto path = directory / "netprobe.json";
-    std::ofstream file(path, std::ios::trunc);
-    file << json << '\n';
-    file.close();
-    if (!file) return bad_input(path.string(), "cannot write");
-    return {};
-  }
-
   int nodes_;
   std::shared_ptr<const ConfigSource> source_;
   v1::Measure plan_;

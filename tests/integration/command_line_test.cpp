@@ -66,6 +66,35 @@ BOOST_AUTO_TEST_CASE(check_prints_the_plan_and_starts_nothing) {
   BOOST_TEST(process.wait().value_or(-1) == 0);
 }
 
+BOOST_AUTO_TEST_CASE(ctrl_c_ends_commands_that_hold_nothing_at_once) {
+  Cluster cluster;
+  const std::string job = cluster.job("ending: ENDING_NEVER_CHECKED");
+  for (const char* command : {"check", "run"}) {
+    Process process = start_troupe({command, job});
+    BOOST_REQUIRE(process.read_line_with("checking"));
+    process.signal(SIGINT);
+    BOOST_TEST(process.wait().value_or(-1) == 130);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_unknown_log_level_exits_2) {
+  Process process({TROUPE_BINARY, "version"}, {{"TROUPE_LOG", "loud"}});
+  BOOST_TEST(process.wait().value_or(-1) == 2);
+  BOOST_TEST(is_one_error_line(process.error_output()), process.error_output());
+}
+
+BOOST_AUTO_TEST_CASE(doctor_tells_who_has_the_port) {
+  TakenPort taken;
+  Cluster cluster;
+  const std::string file =
+      cluster.files().write("n.textproto", "name: \"n\" port: " + std::to_string(taken.port()));
+  Process process = start_troupe({"doctor", file});
+  const auto line = process.read_line_with("bad ");
+  BOOST_REQUIRE(line);
+  BOOST_TEST(line->find("another program listens") != std::string::npos, *line);
+  BOOST_TEST(process.wait().value_or(-1) == 2);
+}
+
 BOOST_AUTO_TEST_CASE(an_output_directory_that_cannot_be_is_found_before_anything_starts) {
   Cluster cluster;
   const std::string file = cluster.files().write("file", "");

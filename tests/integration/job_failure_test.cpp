@@ -1,5 +1,6 @@
 // What happens to a job, and to every process of it, when one of them dies, freezes or is told to
-// stop. The heartbeat of these jobs notices silence after 1.5 s.
+// stop. The heartbeat of most of these jobs notices silence after 1.5 s; where a time limit is part
+// of the contract, it is the default of 3 s.
 
 #include <csignal>
 
@@ -8,11 +9,18 @@
 namespace troupe::test {
 namespace {
 
+/// What the contract allows from a failure to the exit of the job.
+constexpr std::chrono::seconds failure_limit{5};
+
+/// In a job file: nothing.
+const std::string default_heartbeat;
+
 /// A job on two workers of its own, or on two launchers, that has exchanged parcels and waits.
 struct RunningJob {
   explicit RunningJob(const std::string& ending,
+                      const std::string& heartbeat = Cluster().heartbeat,
                       const std::vector<std::string>& addresses = {"", ""})
-      : run(cluster.run(cluster.job("rounds: 2 ending: " + ending, addresses))) {
+      : run(start(cluster, ending, heartbeat, addresses)) {
     BOOST_REQUIRE_MESSAGE(run.read_line_with("waiting"), run.error_output());
     workers = children_of(run.pid());
   }
@@ -25,6 +33,12 @@ struct RunningJob {
     BOOST_TEST(all_gone(workers));
   }
 
+  static Process start(Cluster& cluster, const std::string& ending, const std::string& heartbeat,
+                       const std::vector<std::string>& addresses) {
+    cluster.heartbeat = heartbeat;
+    return cluster.run(cluster.job("rounds: 2 ending: " + ending, addresses));
+  }
+
   Cluster cluster;
   Process run;
   std::vector<pid_t> workers;
@@ -32,7 +46,9 @@ struct RunningJob {
 
 /// The same on two launchers.
 struct JobOnLaunchers : OnLaunchers<RunningJob> {
-  JobOnLaunchers() : OnLaunchers("ENDING_WAIT") {}
+  explicit JobOnLaunchers(const std::string& heartbeat = Cluster().heartbeat,
+                          const std::string& ending = "ENDING_WAIT")
+      : OnLaunchers(ending, heartbeat) {}
 };
 
 }  // namespace
@@ -127,11 +143,74 @@ BOOST_AUTO_TEST_CASE(a_frozen_worker_of_a_launcher_is_killed_by_it) {
   BOOST_TEST(all_gone(cluster.workers));
 }
 
-BOOST_AUTO_TEST_CASE(a_launcher_told_to_stop_stops_its_workers) {
+BOOST_AUTO_TEST_CASE(a_launcher_told_to_stop_has_the_job_stop_in_order) {
   JobOnLaunchers cluster;
   cluster.two.signal(SIGTERM);
   BOOST_TEST(cluster.two.wait().value_or(-1) == 0);
   cluster.job.expect_failure_naming("b");
+  const std::string error = cluster.job.run.error_output();
+  BOOST_TEST(error.find("its launcher drains") != std::string::npos, error);
+  BOOST_TEST(all_gone(cluster.workers));
+}
+
+BOOST_AUTO_TEST_CASE(a_frozen_worker_is_noticed_in_time_by_default) {
+  RunningJob job("ENDING_WAIT", default_heartbeat);
+  kill(worker_of(job.run.pid(), "b").value(), SIGSTOP);
+  BOOST_TEST(job.run.wait(failure_limit).has_value());
+  job.expect_failure_naming("b");
+}
+
+BOOST_AUTO_TEST_CASE(a_frozen_launcher_fails_the_job_in_time_and_is_named) {
+  JobOnLaunchers cluster(default_heartbeat);
+  cluster.two.signal(SIGSTOP);
+  BOOST_TEST(cluster.job.run.wait(failure_limit).has_value());
+  cluster.job.expect_failure_naming("b");
+  cluster.two.signal(SIGCONT);
+  BOOST_TEST(all_gone(cluster.workers));
+}
+
+BOOST_AUTO_TEST_CASE(a_frozen_launcher_and_its_worker_fail_the_job_in_time) {
+  JobOnLaunchers cluster(default_heartbeat);
+  const pid_t worker = worker_of(cluster.two.pid(), "b").value();
+  cluster.two.signal(SIGSTOP);
+  kill(worker, SIGSTOP);
+  BOOST_TEST(cluster.job.run.wait(failure_limit).has_value());
+  cluster.job.expect_failure_naming("b");
+  // The launcher alone is enough: it ends what it finds frozen.
+  cluster.two.signal(SIGCONT);
+  BOOST_TEST(all_gone(cluster.workers));
+}
+
+BOOST_AUTO_TEST_CASE(a_frozen_driver_loses_its_workers_in_time) {
+  RunningJob job("ENDING_WAIT", default_heartbeat);
+  job.run.signal(SIGSTOP);
+  BOOST_TEST(all_gone(job.workers, failure_limit));
+  job.run.signal(SIGCONT);
+  BOOST_TEST(job.run.wait().value_or(-1) == 3);
+}
+
+BOOST_AUTO_TEST_CASE(a_frozen_driver_loses_its_workers_on_launchers_in_time) {
+  JobOnLaunchers cluster(default_heartbeat);
+  cluster.job.run.signal(SIGSTOP);
+  BOOST_TEST(all_gone(cluster.workers, failure_limit));
+  cluster.job.run.signal(SIGCONT);
+  BOOST_TEST(cluster.job.run.wait().value_or(-1) == 3);
+}
+
+BOOST_AUTO_TEST_CASE(ctrl_c_ends_a_job_on_launchers_and_its_workers) {
+  JobOnLaunchers cluster;
+  cluster.job.run.signal(SIGINT);
+  BOOST_TEST(cluster.job.run.wait().value_or(-1) == 130);
+  BOOST_TEST(all_gone(cluster.workers));
+}
+
+BOOST_AUTO_TEST_CASE(a_second_ctrl_c_ends_a_deaf_job_on_launchers) {
+  JobOnLaunchers cluster(Cluster().heartbeat, "ENDING_DEAF");
+  cluster.job.run.signal(SIGINT);
+  BOOST_TEST(!cluster.job.run.wait(std::chrono::milliseconds(300)).has_value());
+  cluster.job.run.signal(SIGINT);
+  BOOST_TEST(cluster.job.run.wait().value_or(-1) == 130);
+  BOOST_TEST(all_gone(cluster.workers));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

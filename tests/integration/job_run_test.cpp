@@ -48,6 +48,31 @@ BOOST_AUTO_TEST_CASE(one_launcher_hosts_two_nodes_and_the_driver_a_third) {
   BOOST_TEST(run.wait().value_or(-1) == 0, run.error_output());
 }
 
+BOOST_AUTO_TEST_CASE(results_of_an_earlier_run_are_put_aside) {
+  Cluster cluster;
+  BOOST_TEST(outcome_of(cluster.run(cluster.job("rounds: 1"))).code == 0);
+  BOOST_TEST(outcome_of(cluster.run(cluster.job("rounds: 2"))).code == 0);
+  BOOST_TEST(read_text(cluster.out() + "/result.previous.json") == "{\"rounds\":1}");
+  BOOST_TEST(read_text(cluster.out() + "/result.json") == "{\"rounds\":2}");
+  // A run that cannot begin changes nothing.
+  BOOST_TEST(outcome_of(cluster.run(cluster.job("ending: ENDING_REFUSE"))).code == 2);
+  BOOST_TEST(read_text(cluster.out() + "/result.json") == "{\"rounds\":2}");
+  const std::string events = read_text(cluster.out() + "/events.jsonl");
+  BOOST_TEST(events.find("\"event\": \"finished\", \"exit_code\": 0}") != std::string::npos,
+             events);
+}
+
+BOOST_AUTO_TEST_CASE(a_second_run_in_a_directory_is_refused_before_it_starts) {
+  Cluster cluster;
+  Process first = cluster.run(cluster.job("rounds: 1 ending: ENDING_WAIT"));
+  BOOST_REQUIRE_MESSAGE(first.read_line_with("waiting"), first.error_output());
+  const Outcome second = outcome_of(cluster.run(cluster.job("rounds: 1")));
+  BOOST_TEST(second.code == 2);
+  BOOST_TEST(second.error.find("another run writes here") != std::string::npos, second.error);
+  first.signal(SIGINT);
+  BOOST_TEST(first.wait().value_or(-1) == 130);
+}
+
 BOOST_AUTO_TEST_CASE(json_prints_the_result_only) {
   Cluster cluster;
   Process run = cluster.run(cluster.job("rounds: 4"), {"--json"});

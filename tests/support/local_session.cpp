@@ -63,7 +63,7 @@ void LocalSession::interrupt() {
   for (const auto& observer : observers_) caf::anon_send(observer, Interrupted{});
 }
 
-Result<std::filesystem::path> LocalSession::out_directory() { return directory_; }
+Result<std::filesystem::path> LocalSession::out_directory(const OutputFiles&) { return directory_; }
 
 bool LocalSession::run_pending() {
   if (before_wait) before_wait(waits_++);

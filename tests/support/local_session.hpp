@@ -58,7 +58,7 @@ class LocalSession : public JobSession {
                      const google::protobuf::Message& config,
                      std::chrono::milliseconds timeout) override;
   void subscribe(const caf::actor& observer) override;
-  Result<std::filesystem::path> out_directory() override;
+  Result<std::filesystem::path> out_directory(const OutputFiles& files) override;
   Console& console() override { return console_; }
   void record_event(const std::string& json) override { events_.push_back(json); }
   bool run_pending() override;

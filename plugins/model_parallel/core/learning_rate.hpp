@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "troupe/model_parallel/host_tensor.hpp"
 #include "troupe/model_parallel/v1/optimizer.pb.h"
 #include "troupe/result.hpp"
 

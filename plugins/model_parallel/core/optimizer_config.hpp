@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/learning_rate.hpp"
+#include "troupe/model_parallel/host_tensor.hpp"
 #include "troupe/model_parallel/v1/optimizer.pb.h"
 #include "troupe/result.hpp"
 

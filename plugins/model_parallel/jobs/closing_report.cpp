@@ -1,8 +1,7 @@
 #include "jobs/closing_report.hpp"
+#include "troupe/json.hpp"
 
 #include <fmt/format.h>
-
-#include "jobs/json.hpp"
 
 namespace troupe::mp {
 namespace {

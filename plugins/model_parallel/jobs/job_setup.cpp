@@ -105,6 +105,15 @@ Result<TensorMap> read_weights(const Plan& plan, const std::filesystem::path& pa
   return tensors;
 }
 
+std::vector<std::filesystem::path> input_files(const std::string& init_from,
+                                               const std::vector<v1::Data>& data) {
+  std::vector<std::filesystem::path> files;
+  if (!init_from.empty()) files.emplace_back(init_from);
+  for (const auto& set : data)
+    if (set.has_tensors()) files.emplace_back(set.tensors().path());
+  return files;
+}
+
 WorkerRequirements worker_requirements(const runtime::v1::Job& job,
                                        const google::protobuf::RepeatedPtrField<v1::Stage>& stages,
                                        const std::string& node) {

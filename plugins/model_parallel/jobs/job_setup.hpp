@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <google/protobuf/repeated_field.h>
 
@@ -59,6 +60,10 @@ Result<void> check_feed(const JobFile& file, const Plan& plan, const FeedConfig&
 
 /// Reads all tensors of a safetensors file and checks that they are exactly those of the plan.
 Result<TensorMap> read_weights(const Plan& plan, const std::filesystem::path& path);
+
+/// The safetensors files among what a job reads, which may lie in its output directory.
+std::vector<std::filesystem::path> input_files(const std::string& init_from,
+                                               const std::vector<v1::Data>& data);
 
 /// What the node's arithmetic libraries read when a process loads them. Threads: the most that a
 /// stage there asks for; those that leave it open share this machine's cores with the job's other

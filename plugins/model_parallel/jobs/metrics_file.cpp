@@ -1,10 +1,9 @@
 #include "jobs/metrics_file.hpp"
+#include "troupe/json.hpp"
 
 #include <cerrno>
 #include <cstring>
 #include <string>
-
-#include "jobs/json.hpp"
 
 namespace troupe::mp {
 

@@ -10,9 +10,9 @@
 #include "actors/driver.hpp"
 #include "data/safetensors.hpp"
 #include "jobs/job_setup.hpp"
-#include "jobs/json.hpp"
 #include "jobs/run_record.hpp"
 #include "jobs/throughput.hpp"
+#include "troupe/json.hpp"
 #include "troupe/session.hpp"
 
 namespace troupe::mp {
@@ -84,13 +84,15 @@ class PredictRunner : public JobRunner {
     TROUPE_ASSIGN(const auto driver, Driver::start(session, predict.plan, std::move(options)));
     if (predict.weights)
       TROUPE_TRY(driver->load_state(*predict.weights, true, config_.init_from()));
-    TROUPE_ASSIGN(const auto directory, session.out_directory());
-    TROUPE_TRY(write_run_record(session, driver->numerics()));
+    const std::string output = config_.output().empty() ? "outputs.safetensors" : config_.output();
+    TROUPE_ASSIGN(const auto directory,
+                  session.out_directory(
+                      {{"run.json", output}, input_files(config_.init_from(), {config_.data()})}));
+    TROUPE_TRY(write_run_record(session, directory, driver->numerics()));
     const auto began = std::chrono::steady_clock::now();
     TROUPE_ASSIGN(const HostTensor outputs, driver->pipeline().predict());
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - began;
-    const auto path =
-        directory / (config_.output().empty() ? "outputs.safetensors" : config_.output());
+    const auto path = directory / output;
     TROUPE_TRY(write_safetensors(path, {{"outputs", outputs}}));
     report(session.console(), outputs, seconds.count(), path);
     return {};

@@ -1,11 +1,12 @@
 #include "jobs/run_record.hpp"
 
-#include <fstream>
 #include <string>
+#include <vector>
 
 #include <google/protobuf/util/json_util.h>
 
-#include "jobs/json.hpp"
+#include "troupe/files.hpp"
+#include "troupe/json.hpp"
 
 namespace troupe::mp {
 namespace {
@@ -34,25 +35,19 @@ Result<std::string> stages_json(const std::vector<StageNumerics>& stages) {
 
 }  // namespace
 
-Result<void> write_run_record(JobSession& session, const std::vector<StageNumerics>& stages) {
+Result<void> write_run_record(const JobSession& session, const std::filesystem::path& directory,
+                              const std::vector<StageNumerics>& stages) {
   TROUPE_ASSIGN(const std::string job, to_json(session.job()));
-  std::string nodes;
+  std::vector<std::string> nodes;
   for (const auto& node : session.nodes()) {
-    TROUPE_ASSIGN(const std::string json, to_json(node));
-    nodes += (nodes.empty() ? "" : ", ") + json;
+    TROUPE_ASSIGN(nodes.emplace_back(), to_json(node));
   }
   TROUPE_ASSIGN(const std::string stage_list, stages_json(stages));
-  TROUPE_ASSIGN(const auto directory, session.out_directory());
-  const auto path = directory / "run.json";
-  std::ofstream file(path);
-  file << JsonObject()
-              .add_json("job", job)
-              .add_json("nodes", "[" + nodes + "]")
-              .add_json("stages", stage_list)
-              .text()
-       << '\n';
-  if (!file.flush()) return bad_input(path.string(), "cannot write");
-  return {};
+  const auto record = JsonObject()
+                          .add_json("job", job)
+                          .add_json("nodes", json_array(nodes))
+                          .add_json("stages", stage_list);
+  return write_whole_file(directory / "run.json", record.text() + "\n");
 }
 
 }  // namespace troupe::mp

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <vector>
 
 #include "core/numerics.hpp"
@@ -8,8 +9,9 @@
 
 namespace troupe::mp {
 
-/// Writes run.json into the output directory: the job as it runs, after all `--set`, what each node
-/// said of itself, and what each stage computes with.
-Result<void> write_run_record(JobSession& session, const std::vector<StageNumerics>& stages);
+/// Writes run.json into `directory`: the job as it runs, after all `--set`, what each node said of
+/// itself, and what each stage computes with.
+Result<void> write_run_record(const JobSession& session, const std::filesystem::path& directory,
+                              const std::vector<StageNumerics>& stages);
 
 }  // namespace troupe::mp

@@ -9,10 +9,10 @@
 #include "actors/driver.hpp"
 #include "data/safetensors.hpp"
 #include "jobs/closing_report.hpp"
-#include "jobs/json.hpp"
 #include "jobs/metrics_file.hpp"
 #include "jobs/run_record.hpp"
 #include "jobs/train_plan.hpp"
+#include "troupe/json.hpp"
 #include "troupe/session.hpp"
 
 namespace troupe::mp {
@@ -62,10 +62,14 @@ class Training {
     return {};
   }
 
-  /// Once the stages are ready: a job that cannot begin leaves nothing behind.
+  /// Once the stages are ready and hold their weights: a job that cannot begin changes nothing.
   Result<void> open_files() {
-    TROUPE_ASSIGN(directory_, session_.out_directory());
-    TROUPE_TRY(write_run_record(session_, driver_->numerics()));
+    TROUPE_ASSIGN(
+        directory_,
+        session_.out_directory(
+            {{"run.json", "metrics.jsonl", "weights.safetensors"},
+             input_files(config_.init_from(), {config_.data(), config_.evaluation().data()})}));
+    TROUPE_TRY(write_run_record(session_, directory_, driver_->numerics()));
     TROUPE_ASSIGN(metrics_, MetricsFile::create(directory_ / "metrics.jsonl"));
     return {};
   }

@@ -15,13 +15,15 @@
 
 namespace troupe {
 
-/// Node watcher -> subscribers: `node` is gone for good (for this policies).
+/// Endpoint and driver actor -> subscribers: `node` is gone for good. It never comes back under
+/// this job: its work is lost.
 struct NodeDown {
   std::string node;
   std::string reason;  ///< "connection closed", "no sign of life for 3.0 s", ...
 };
 
-/// Application -> subscribers: the user pressed Ctrl-C or sent SIGTERM; drain and stop.
+/// Driver actor -> subscribers: the user pressed Ctrl-C or sent SIGTERM, or the launcher of a node
+/// drains: finish the present step, save, stop.
 struct Interrupted {};
 
 /// Runtime -> subscribers: something that makes the job fail, for example a parcel for an actor

@@ -21,6 +21,18 @@ enum class TrafficClass : std::uint8_t {
 };
 inline constexpr int traffic_class_count = 5;
 
+/// "activation"; "unknown" for a number that is no class.
+constexpr const char* to_string(TrafficClass traffic) {
+  switch (traffic) {
+    case TrafficClass::control: return "control";
+    case TrafficClass::activation: return "activation";
+    case TrafficClass::gradient: return "gradient";
+    case TrafficClass::batch: return "batch";
+    case TrafficClass::state: return "state";
+  }
+  return "unknown";
+}
+
 /// The admission unit of a parcel: parcels of one flow (sender, receiver, class) with the same
 /// unit are admitted together, since a receiver needs all of them to make progress. Units of a
 /// flow do not decrease; for a training job it is the micro-batch's running number.

@@ -22,7 +22,7 @@ namespace troupe {
 class JobSession;
 
 /// Grows whenever anything in the headers that plugins are compiled against changes.
-inline constexpr std::uint32_t plugin_abi_version = 1;
+inline constexpr std::uint32_t plugin_abi_version = 2;
 
 /// What an actor factory is given on the node where the actor will live.
 struct ActorContext {

@@ -8,6 +8,7 @@
 
 #include "troupe/runtime/v1/control.pb.h"
 #include "troupe/runtime/v1/link.pb.h"
+#include "troupe/runtime/v1/node.pb.h"
 
 namespace troupe {
 namespace {

@@ -13,7 +13,7 @@ namespace troupe {
 
 /// The actor system of a process and its network. Shutting down is: stop intake (unpublish), end
 /// the actors (their owners do that), then destroy this, which waits for them; a Watchdog around
-/// it bounds the wait. `block_shutdown_signals` comes before the first Application.
+/// it bounds the wait. A process that answers signals itself holds BlockedSignals before it.
 class TROUPE_API Application {
  public:
   Application();

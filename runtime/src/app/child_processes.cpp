@@ -104,6 +104,8 @@ void close_from(int first) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
+  // By this one children are stopped, also where their parent was started to ignore it.
+  signal(SIGTERM, SIG_DFL);
   // Out of the way of the fixed numbers first: either end may already be one of them.
   const int input = fcntl(plan.input, F_DUPFD, 10);
   const int answer = fcntl(plan.answer, F_DUPFD, 10);
@@ -142,6 +144,11 @@ class ChildProcesses::Impl {
   }
 
   Result<pid_t> start(Command command, OnAnswer on_answer, OnExit on_exit) {
+    if (command.input.size() > most_child_input)
+      return bad_input("child process",
+                       fmt::format("its first message has {} bytes, more than {}",
+                                   command.input.size(), most_child_input),
+                       "use shorter names and fewer plugin directories");
     Start request{std::move(command), std::move(on_answer), std::move(on_exit), {}};
     auto result = request.result.get_future();
     {
@@ -158,11 +165,19 @@ class ChildProcesses::Impl {
       std::lock_guard<std::mutex> lock(mutex_);
       auto child = children_.find(pid);
       if (child == children_.end() || child->second.reaped) return false;
-      child->second.kill_at = Clock::now() + grace;
-      ::kill(-pid, SIGTERM);
+      terminate_locked(pid, child->second, grace);
     }
     wake();
     return true;
+  }
+
+  void terminate_all(std::chrono::milliseconds grace) {
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      for (auto& [pid, child] : children_)
+        if (!child.reaped) terminate_locked(pid, child, grace);
+    }
+    wake();
   }
 
   bool kill(pid_t pid) {
@@ -211,12 +226,23 @@ class ChildProcesses::Impl {
     [[maybe_unused]] auto written = write(wake_.get(), &one, sizeof one);
   }
 
+  static void terminate_locked(pid_t pid, Child& child, std::chrono::milliseconds grace) {
+    const auto deadline = Clock::now() + grace;
+    child.kill_at = std::min(child.kill_at.value_or(deadline), deadline);
+    ::kill(-pid, SIGTERM);
+  }
+
   void kill_all_locked() {
     for (const auto& [pid, child] : children_)
       if (!child.reaped) ::kill(-pid, SIGKILL);
   }
 
   void loop() {
+    // Writing to a child that is gone is an error value, whatever the process does with the signal.
+    sigset_t broken_pipe;
+    sigemptyset(&broken_pipe);
+    sigaddset(&broken_pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &broken_pipe, nullptr);
     for (;;) {
       std::vector<Start> starts;
       std::vector<pollfd> descriptors{{wake_.get(), POLLIN, 0}};
@@ -284,7 +310,10 @@ class ChildProcesses::Impl {
     if (pid == 0) become_child(plan);
     // Both sides do this: whoever is first, the group exists before anyone signals it.
     setpgid(pid, pid);
-    // Fits the pipe's buffer, so this does not block; a child that is already gone is seen below.
+    // Only the child holds these now: if it is gone, the write below fails instead of waiting.
+    input.read = Descriptor();
+    answer.write = Descriptor();
+    // A child that is already gone is seen when its answer pipe ends.
     (void)write_pipe_message(input.write.get(), request.command.input);
     Child child;
     child.lifeline = std::move(input.write);
@@ -355,6 +384,7 @@ Result<pid_t> ChildProcesses::start(Command command, OnAnswer on_answer, OnExit 
 bool ChildProcesses::terminate(pid_t pid, std::chrono::milliseconds grace) {
   return impl_->terminate(pid, grace);
 }
+void ChildProcesses::terminate_all(std::chrono::milliseconds grace) { impl_->terminate_all(grace); }
 bool ChildProcesses::kill(pid_t pid) { return impl_->kill(pid); }
 void ChildProcesses::kill_all() { impl_->kill_all(); }
 bool ChildProcesses::wait(pid_t pid, std::chrono::milliseconds timeout) {

@@ -18,6 +18,9 @@ namespace troupe {
 inline constexpr int child_input_fd = 3;   ///< its first message; end of file: its parent is gone
 inline constexpr int child_answer_fd = 4;  ///< one message to the parent; open until it exits
 
+/// Fits the buffer of a pipe (64 KiB), so that no child that does not read can block its parent.
+inline constexpr std::size_t most_child_input = 48 << 10;
+
 /// The child processes of this process. One thread of its own forks, reads their answers and reaps
 /// them; it lives as long as the object, because Linux sends a child its parent-death signal when
 /// the forking *thread* ends.
@@ -30,7 +33,7 @@ class TROUPE_API ChildProcesses {
   struct Command {
     std::vector<std::string> arguments;  ///< the first is the path of the binary
     Environment environment;
-    std::string input;  ///< the first message on its input pipe
+    std::string input;  ///< the first message on its input pipe; at most `most_child_input`
   };
   /// The child's answer, or why there will be none. Called once, on the thread of this object.
   using OnAnswer = std::function<void(pid_t pid, Result<std::string> answer)>;
@@ -44,11 +47,14 @@ class TROUPE_API ChildProcesses {
   ChildProcesses(const ChildProcesses&) = delete;
   ChildProcesses& operator=(const ChildProcesses&) = delete;
 
-  /// Starts a child. Not from within a callback.
+  /// Starts a child. Not from within a callback. Errors (bad_input): its input is too long.
   Result<pid_t> start(Command command, OnAnswer on_answer, OnExit on_exit);
 
-  /// SIGTERM now, SIGKILL when the child still lives after `grace`. False: no such child.
+  /// SIGTERM now, SIGKILL when the child still lives after `grace`, or after that of an earlier
+  /// call, whichever is over first. False: no such child.
   bool terminate(pid_t pid, std::chrono::milliseconds grace);
+  /// The same for all.
+  void terminate_all(std::chrono::milliseconds grace);
   /// SIGKILL now. False: no such child.
   bool kill(pid_t pid);
   /// SIGKILL to all, without waiting for them.

@@ -2,39 +2,37 @@
 
 #include <filesystem>
 #include <fstream>
-#include <initializer_list>
 #include <mutex>
 #include <string>
-#include <utility>
+#include <string_view>
+#include <vector>
 
-#include "troupe/result.hpp"
+#include "troupe/api.hpp"
+#include "troupe/json.hpp"
 
 namespace troupe {
 
-/// A JSON string literal.
-std::string quote_json(const std::string& text);
+/// An event of this kind, with its time ("time", seconds since 1970).
+TROUPE_API JsonObject new_event(std::string_view name);
 
-/// The output directory of a job and events.jsonl in it, both created when first needed.
-/// Thread-safe.
-class EventLog {
+/// The events of a run. They are kept until there is a file for them: a run that cannot begin
+/// leaves none. Thread-safe.
+class TROUPE_API EventLog {
  public:
-  explicit EventLog(std::filesystem::path directory);
+  /// Writes what was kept into `file`, truncating it, and from now on appends there. A failure to
+  /// write is logged once, since events must not end a job.
+  void open(const std::filesystem::path& file);
 
-  /// The directory, created. Errors (bad_input).
-  Result<std::filesystem::path> directory();
-
-  /// Appends one line; a failure to write is logged once, since events must not end a job.
+  /// Adds one JSON object as a line. Without a file only the first thousand are kept: the job of a
+  /// C++ driver may never have one.
   void append(const std::string& json);
-
-  /// Appends an object with these string members, none of them empty, and the time ("time",
-  /// seconds since 1970).
-  void append(std::initializer_list<std::pair<const char*, std::string>> members);
+  void append(const JsonObject& event) { append(event.text()); }
 
  private:
-  std::filesystem::path directory_;
   std::mutex mutex_;
   std::ofstream file_;
   bool opened_ = false;
+  std::vector<std::string> kept_;
 };
 
 }  // namespace troupe

@@ -8,8 +8,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <set>
-#include <thread>
+#include <utility>
 
 #include <caf/actor_system.hpp>
 #include <caf/exit_reason.hpp>
@@ -23,11 +22,16 @@
 #include "app/driver_actor.hpp"
 #include "app/event_log.hpp"
 #include "app/machine.hpp"
+#include "app/output_directory.hpp"
 #include "app/paths.hpp"
+#include "app/session_node.hpp"
 #include "app/signals.hpp"
 #include "app/terminal_console.hpp"
 #include "app/watchdog.hpp"
 #include "app/worker_start.hpp"
+#include "app/worker_stop.hpp"
+#include "config/loader.hpp"
+#include "config/rules.hpp"
 #include "core/host_port.hpp"
 #include "core/run_key.hpp"
 #include "core/seconds.hpp"
@@ -37,7 +41,8 @@
 
 // Opening a session, in this order:
 //   1. the driver's endpoint and driver actor, so that failures are seen from the start;
-//   2. a worker for each node: forked here, or by the launcher at the node's address;
+//   2. a worker for each node: forked here, or by the launcher at the node's address, which is
+//      watched from then on;
 //   3. driver -> worker: connect, hello, attach (the hello makes the worker attach the driver);
 //   4. worker -> worker: each pair once, so that no traffic is relayed by the driver.
 // A step that fails leaves what was started to the destructor, which ends it all.
@@ -47,6 +52,7 @@ namespace {
 
 namespace v1 = runtime::v1;
 using Clock = std::chrono::steady_clock;
+using Node = SessionNode;
 using std::chrono::milliseconds;
 
 constexpr milliseconds default_connect_timeout{20000};
@@ -56,24 +62,26 @@ constexpr milliseconds launcher_connect_timeout{3000};
 constexpr milliseconds worker_connect_timeout{5000};
 /// How long workers may take to finish when the job is over.
 constexpr milliseconds drain_time{3000};
+/// How long launchers may take to say that they have killed their workers.
+constexpr milliseconds kill_time{1000};
 constexpr milliseconds shutdown_limit{10000};
 
 Environment to_environment(const google::protobuf::Map<std::string, std::string>& map) {
   return {map.begin(), map.end()};
 }
 
-/// One node of the job, as the driver knows it.
-struct Node {
-  std::string name;
-  std::string launcher_address;  ///< empty: a child of this process
-  caf::actor launcher;
-  pid_t pid = 0;        ///< of its worker; 0: none yet
-  std::string address;  ///< of its worker
-  caf::actor control;   ///< its node actor
+/// The rules of job files, for a job that may come from a C++ program, which needs no plugin.
+Result<void> check_job(v1::Job job) {
+  job.mutable_plugin();
+  const auto locate = [where = "job " + job.name()](const std::string&) { return where; };
+  TROUPE_TRY(validate(job, locate));
+  return check_rules(job, locate);
+}
 
-  bool local() const { return launcher_address.empty(); }
-  std::string who() const { return "node " + name; }
-};
+std::filesystem::path out_path(const v1::Job& job, const SessionOptions& options) {
+  return options.out_directory.empty() ? std::filesystem::path("runs") / job.name()
+                                       : options.out_directory;
+}
 
 class Session final : public JobSession {
  public:
@@ -81,23 +89,21 @@ class Session final : public JobSession {
       : job_(job),
         options_(options),
         console_(make_console(options.json)),
-        events_(options.out_directory.empty() ? std::filesystem::path("runs") / job.name()
-                                              : options.out_directory),
+        output_(out_path(job, options)),
         deadline_(Clock::now() + connect_timeout()) {}
 
   ~Session() override { close(); }
 
   Result<void> connect(
       const std::function<Result<WorkerRequirements>(const std::string& node)>& requirements) {
-    TROUPE_TRY(check_nodes());
-    TROUPE_TRY(check_creatable(out_path()));
+    TROUPE_TRY(check_job(job_));
+    TROUPE_TRY(output_.check());
     TROUPE_ASSIGN(run_key_, RunKey::random());
+    for (const v1::JobNode& node : job_.nodes())
+      nodes_.push_back({node.name(), node.address(), {}, 0, {}, {}});
     start_driver();
-    TROUPE_TRY(start_workers(requirements));
-    TROUPE_TRY(greet_workers());
-    TROUPE_TRY(join_workers());
-    events_.append({{"event", "connected"}, {"job", job_.name()}});
-    return {};
+    auto connected = connect_nodes(requirements);
+    return connected ? connected : finish(std::move(connected));
   }
 
   const v1::Job& job() const override { return job_; }
@@ -124,9 +130,31 @@ class Session final : public JobSession {
     caf::anon_send(driver_, Observe{observer});
   }
 
-  Result<std::filesystem::path> out_directory() override { return events_.directory(); }
+  Result<std::filesystem::path> out_directory(const OutputFiles& files) override {
+    std::lock_guard<std::mutex> lock(output_mutex_);
+    if (std::exchange(output_taken_, true)) return output_.path();
+    const char* events = "events.jsonl";
+    OutputFiles all = files;
+    all.results.emplace_back(events);
+    auto taken = output_.take(all);
+    output_taken_ = taken.ok();
+    if (!taken) return std::move(taken).error();
+    events_.open(output_.path() / events);
+    return output_.path();
+  }
+
   Console& console() override { return *console_; }
   void record_event(const std::string& json) override { events_.append(json); }
+
+  Result<void> finish(Result<void> outcome) override {
+    outcome = blame_draining_node(std::move(outcome));
+    const int code = outcome ? 0 : exit_code(outcome.error().code);
+    exit_code_ = code;
+    JsonObject event = new_event("finished").add("exit_code", static_cast<std::uint64_t>(code));
+    if (!outcome) event.add("error", outcome.error().to_string());
+    events_.append(event);
+    return outcome;
+  }
 
  private:
   milliseconds connect_timeout() const {
@@ -138,37 +166,23 @@ class Session final : public JobSession {
                     milliseconds(1));
   }
 
-  std::filesystem::path out_path() const {
-    return options_.out_directory.empty() ? std::filesystem::path("runs") / job_.name()
-                                          : options_.out_directory;
-  }
-
   Node* find(const std::string& name) {
     for (Node& node : nodes_)
       if (node.name == name) return &node;
     return nullptr;
   }
 
-  Result<void> check_nodes() {
-    std::set<std::string> names;
-    for (const v1::JobNode& node : job_.nodes()) {
-      if (node.name() == driver_node)
-        return bad_input("job " + job_.name(), "no node may be called \"driver\"",
-                         "that is the process of troupe run; choose another name");
-      if (!names.insert(node.name()).second)
-        return bad_input("job " + job_.name(), "two nodes are called " + node.name(),
-                         "names must differ");
-      if (!node.address().empty()) {
-        auto parsed = parse_address(node.address());
-        if (!parsed) return std::move(parsed).error();
-      }
-      nodes_.push_back({node.name(), node.address(), {}, 0, {}, {}});
-    }
+  Result<void> connect_nodes(
+      const std::function<Result<WorkerRequirements>(const std::string& node)>& requirements) {
+    TROUPE_TRY(start_workers(requirements));
+    TROUPE_TRY(greet_workers());
+    TROUPE_TRY(join_workers());
+    events_.append(new_event("connected").add("job", job_.name()));
     return {};
   }
 
   void start_driver() {
-    block_shutdown_signals();
+    blocked_signals_.emplace();
     children_ = std::make_unique<ChildProcesses>();
     application_ = std::make_unique<Application>();
     EndpointConfig config;
@@ -179,9 +193,15 @@ class Session final : public JobSession {
     config.run_key = run_key_;
     endpoint_ = spawn_endpoint(application_->system(), config);
     mailer_ = Mailer(driver_node, endpoint_);
-    driver_ = spawn_driver_actor(
-        application_->system(), endpoint_, run_key_,
-        [this](const Error& error, const std::string& node) { note_failure(error, node); });
+    DriverActorConfig driver;
+    driver.endpoint = endpoint_;
+    driver.run_key = run_key_;
+    driver.heartbeat = job_.heartbeat();
+    driver.on_failure = [this](const Error& error, const std::string& node) {
+      note_failure(error, node);
+    };
+    driver.on_draining = [this](const std::string& node) { note_draining(node); };
+    driver_ = spawn_driver_actor(application_->system(), std::move(driver));
     signals_ = std::make_unique<SignalWatcher>([this](int signal) { interrupt(signal); });
   }
 
@@ -191,10 +211,11 @@ class Session final : public JobSession {
     if (interrupted_.exchange(true)) {
       // The user insists. Nothing is waited for: the end of this process ends the workers.
       children_->kill_all();
+      events_.append(new_event("finished").add("exit_code", std::uint64_t{130}));
       _exit(130);
     }
     log_info("driver", "{}: stopping; once more to stop at once", strsignal(signal));
-    events_.append({{"event", "interrupted"}, {"signal", strsignal(signal)}});
+    events_.append(new_event("interrupted").add("signal", strsignal(signal)));
     caf::anon_send(driver_, Interrupted{});
     // With the lock, so that no waiter misses it between its check and its wait.
     std::lock_guard<std::mutex> lock(mutex_);
@@ -205,21 +226,46 @@ class Session final : public JobSession {
     std::lock_guard<std::mutex> lock(mutex_);
     if (closing_) return;
     failed_ = true;
-    events_.append({{"event", node.empty() ? "failure" : "node_lost"},
-                    {"node", node},
-                    {"error", error.to_string()}});
+    JsonObject event = new_event(node.empty() ? "failure" : "node_lost");
+    if (!node.empty()) event.add("node", node);
+    events_.append(event.add("error", error.to_string()));
+  }
+
+  void note_draining(const std::string& node) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (closing_) return;
+    draining_node_ = node;
+    log_info("driver", "the launcher of node {} drains: stopping", node);
+    events_.append(new_event("node_drains").add("node", node));
+    changed_.notify_all();
   }
 
   void worker_exited(const std::string& node, pid_t pid, const std::string& how) {
     log_debug("driver", "worker {} of node {} {}", pid, node, how);
     std::lock_guard<std::mutex> lock(mutex_);
     if (closing_) return;
-    events_.append({{"event", "worker_exited"}, {"node", node}, {"how", how}});
+    events_.append(new_event("worker_exited").add("node", node).add("how", how));
   }
+
+  /// With the lock.
+  bool stopping() const { return interrupted_ || !draining_node_.empty(); }
 
   Result<void> check_interrupt() const {
     if (interrupted_) return Error{ErrorCode::interrupted, "job " + job_.name(), "interrupted", {}};
     return {};
+  }
+
+  /// Who interrupted the job decides what its end means: a node that leaves is a loss, if an
+  /// orderly one; what the job has saved is in its own hint.
+  Result<void> blame_draining_node(Result<void> outcome) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (outcome || outcome.error().code != ErrorCode::interrupted || interrupted_ ||
+        draining_node_.empty())
+      return outcome;
+    const Error& error = outcome.error();
+    return cluster_error("node " + draining_node_,
+                         "its launcher drains: the job has stopped (" + error.where + ")",
+                         error.hint);
   }
 
   // --- Control requests ---------------------------------------------------------------------
@@ -239,15 +285,13 @@ class Session final : public JobSession {
     return call(driver_, call_to(node, std::move(request), timeout));
   }
 
-  Result<ControlAnswer> ask_launcher(const Node& node, v1::Request request, milliseconds timeout,
-                                     bool survives_interrupt = false) {
+  Result<ControlAnswer> ask_launcher(const Node& node, v1::Request request, milliseconds timeout) {
     ControlCall control;
     control.who = node.who() + " at " + node.launcher_address;
     control.target = node.launcher;
     control.request = std::move(request);
     control.request.set_run_key(run_key_.bytes());
     control.timeout = timeout;
-    control.survives_interrupt = survives_interrupt;
     return call(driver_, std::move(control));
   }
 
@@ -331,6 +375,7 @@ class Session final : public JobSession {
                   greet({node.who(), node.launcher_address, {}}, make_tool_hello(), nullptr,
                         std::min(time_left(), launcher_connect_timeout)));
     node.launcher = called.control;
+    caf::anon_send(driver_, WatchLauncher{node.launcher, node.launcher_address, node.name});
     v1::Request request;
     v1::StartWorker& start = *request.mutable_start_worker();
     start.set_job(job_.name());
@@ -340,7 +385,7 @@ class Session final : public JobSession {
       for (const auto& [name, value] : layer) (*start.mutable_environment())[name] = value;
     *start.mutable_heartbeat() = job_.heartbeat();
     *start.mutable_links() = job_.links();
-    start.add_plugins(job_.plugin().type_url());
+    if (!job_.plugin().type_url().empty()) start.add_plugins(job_.plugin().type_url());
     start.set_connect_timeout_seconds(connect_seconds());
     TROUPE_ASSIGN(auto answer, ask_launcher(node, std::move(request), time_left()));
     if (!answer.response.has_worker_started())
@@ -358,8 +403,8 @@ class Session final : public JobSession {
     for (Node& node : nodes_) {
       if (!node.local()) continue;
       const bool in_time = changed_.wait_until(
-          lock, deadline_, [&] { return interrupted_ || ready_.count(node.name) != 0; });
-      TROUPE_TRY(check_interrupt());
+          lock, deadline_, [&] { return stopping() || ready_.count(node.name) != 0; });
+      if (stopping()) return Error{ErrorCode::interrupted, node.who(), "interrupted", {}};
       if (!in_time)
         return cluster_error(node.who(), "its worker did not start in time",
                              "raise connect_timeout_seconds");
@@ -418,14 +463,18 @@ class Session final : public JobSession {
   /// waited for; otherwise workers finish within `drain_time`.
   void close() {
     if (!application_) return;
-    const int code = failed_ ? 3 : interrupted_ ? 130 : 1;
-    Watchdog watchdog(shutdown_limit, code, [this] { children_->kill_all(); });
+    Watchdog watchdog(shutdown_limit, exit_code_, [this] { children_->kill_all(); });
     {
       std::lock_guard<std::mutex> lock(mutex_);
       closing_ = true;
     }
-    if (!failed_) drain_workers();
-    stop_workers();
+    if (!failed_) {
+      drain_workers(driver_, endpoint_, nodes_, run_key_, drain_time);
+      children_->wait_all(drain_time);
+    }
+    children_->kill_all();
+    stop_remote_workers(driver_, nodes_, run_key_, failed_, failed_ ? kill_time : drain_time);
+    children_->wait_all(drain_time);
     signals_.reset();
     caf::anon_send_exit(driver_, caf::exit_reason::user_shutdown);
     caf::anon_send_exit(endpoint_, caf::exit_reason::user_shutdown);
@@ -434,41 +483,18 @@ class Session final : public JobSession {
     driver_ = endpoint_ = nullptr;
     application_.reset();
     children_.reset();
-  }
-
-  void drain_workers() {
-    for (const Node& node : nodes_) {
-      if (!node.control) continue;
-      caf::anon_send(endpoint_, DetachPeer{node.name});
-      v1::Request request;
-      request.mutable_drain()->set_deadline_seconds(
-          std::chrono::duration<double>(drain_time).count());
-      // Workers take orders from the driver actor only.
-      post(driver_, call_to(node, std::move(request), drain_time));
-    }
-    children_->wait_all(drain_time);
-  }
-
-  void stop_workers() {
-    children_->kill_all();
-    for (const Node& node : nodes_) {
-      if (node.local() || node.pid == 0) continue;
-      v1::Request request;
-      request.mutable_stop_worker()->set_pid(node.pid);
-      request.mutable_stop_worker()->set_kill(failed_);
-      // Best effort: a launcher that is gone has taken its workers along.
-      (void)ask_launcher(node, std::move(request), drain_time, true);
-    }
-    children_->wait_all(drain_time);
+    blocked_signals_.reset();
   }
 
   const v1::Job job_;
   const SessionOptions options_;
   const Machine machine_ = read_machine();
   std::unique_ptr<Console> console_;
+  OutputDirectory output_;
   EventLog events_;
   const Clock::time_point deadline_;  ///< for connecting
 
+  std::optional<BlockedSignals> blocked_signals_;
   std::unique_ptr<ChildProcesses> children_;
   std::unique_ptr<Application> application_;
   std::unique_ptr<SignalWatcher> signals_;
@@ -476,13 +502,19 @@ class Session final : public JobSession {
   caf::actor driver_;
   RunKey run_key_;
   Mailer mailer_;
-  std::vector<Node> nodes_;  ///< in the order of the job; fixed after check_nodes
+  std::vector<Node> nodes_;  ///< in the order of the job; fixed before anything starts
   std::vector<v1::NodeInfo> infos_;
+
+  std::mutex output_mutex_;
+  bool output_taken_ = false;  ///< guarded by output_mutex_
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::string, Result<v1::WorkerStarted>> ready_;  ///< guarded by mutex_
   bool closing_ = false;                                    ///< guarded by mutex_
+  std::string draining_node_;                               ///< guarded by mutex_
+  /// Of a shutdown that takes too long; as long as no outcome is known, that is a defect.
+  int exit_code_ = exit_code(ErrorCode::internal);
   std::atomic<bool> failed_{false};
   std::atomic<bool> interrupted_{false};
 };

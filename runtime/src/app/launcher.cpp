@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -78,24 +79,37 @@ Result<void> run_launcher(const runtime::v1::Node& node, const std::filesystem::
 
   StopRequest stop;
   ChildProcesses children;
-  SignalWatcher signals([&](int signal) { stop.ask({strsignal(signal), 0, drain}); });
+  std::atomic<bool> asked{false};
+  SignalWatcher signals([&](int signal) {
+    if (asked.exchange(true)) children.kill_all();
+    stop.ask({strsignal(signal), 0, drain});
+  });
   auto application = std::make_unique<Application>();
   auto actor = spawn_launcher_actor(application->system(),
                                     actor_config(node, host, binary, drain, children));
+  // A launcher that cannot answer must not look as if it could.
+  actor->attach_functor([&](const caf::error&) {
+    stop.ask({"its actor has ended", 1, milliseconds(0)});
+  });
   auto bound = application->network().publish(actor, host, port);
   Result<void> outcome;
   if (bound) {
     on_ready(to_string(HostPort{host, *bound}));
     const Stop reason = stop.wait();
     log_info("launcher", "ends: {}", reason.reason);
+    if (reason.exit_code != 0)
+      outcome = internal_error("node " + node.name(), reason.reason, "start it again");
     application->network().unpublish(actor, *bound);
   } else {
     outcome = listen_error(node, host, port, bound.error());
   }
 
-  Watchdog watchdog(drain + std::chrono::seconds(5), 1, [&] { children.kill_all(); });
+  // Without its actor nobody drains.
+  const milliseconds patience = outcome ? drain + abandoned_grace : milliseconds(0);
+  Watchdog watchdog(patience + std::chrono::seconds(5), 1, [&] { children.kill_all(); });
   caf::anon_send(actor, LauncherDrain{});
-  children.wait_all(drain + std::chrono::seconds(2));
+  if (!outcome || !children.wait_all(drain)) children.terminate_all(abandoned_grace);
+  children.wait_all(abandoned_grace);
   children.kill_all();
   children.wait_all(std::chrono::seconds(2));
   end_published(actor);

@@ -18,6 +18,8 @@
 #include "actor/version.hpp"
 #include "app/environment_policy.hpp"
 #include "app/worker_start.hpp"
+#include "config/loader.hpp"
+#include "config/rules.hpp"
 #include "core/resident_memory.hpp"
 #include "core/run_key.hpp"
 #include "troupe/guard.hpp"
@@ -50,9 +52,6 @@ namespace v1 = runtime::v1;
 using Clock = std::chrono::steady_clock;
 using HelloAnswer = caf::result<ControlBytes, caf::strong_actor_ptr>;
 using Promise = caf::typed_response_promise<ControlBytes>;
-
-/// How long a worker may go on after its driver is gone; it has no one left to work for.
-constexpr std::chrono::milliseconds abandoned_grace{2000};
 
 struct LauncherState {
   struct Worker {
@@ -109,6 +108,7 @@ struct LauncherState {
       case v1::Request::kStartWorker: return start(request);
       case v1::Request::kStopWorker: return stop(request);
       case v1::Request::kGetStatus: return status();
+      case v1::Request::kPing: return encode_done();
       default:
         return encode_failure(cluster_error(where(), "a launcher does not serve this request"));
     }
@@ -132,9 +132,17 @@ struct LauncherState {
     return worker.starting;
   }
 
+  /// What a job file must fulfil, since the request need not come from one.
+  Result<void> check_request(const v1::StartWorker& request) const {
+    const auto locate = [this](const std::string&) { return where(); };
+    TROUPE_TRY(validate(request, locate));
+    return check_rules(request, locate);
+  }
+
   Result<pid_t> fork_worker(const v1::StartWorker& request, const RunKey& run_key) {
     const Environment asked(request.environment().begin(), request.environment().end());
     if (draining) return cluster_error(where(), "is shutting down");
+    TROUPE_TRY(check_request(request));
     TROUPE_TRY(check_requested_environment(where(), asked));
     v1::WorkerSpec spec;
     spec.set_job(request.job());
@@ -149,15 +157,19 @@ struct LauncherState {
       spec.add_plugin_directories(directory);
     spec.set_connect_timeout_seconds(request.connect_timeout_seconds());
     spec.set_drain_seconds(std::chrono::duration<double>(config.drain).count());
-    const caf::actor me = caf::actor_cast<caf::actor>(self);
+    // Not a handle: the children would keep this actor, and with it its system, from ending.
+    const auto tell = [me = self->address()](auto what) {
+      if (const auto launcher = caf::actor_cast<caf::actor>(me))
+        caf::anon_send(launcher, std::move(what));
+    };
     return start_worker(
         *config.children, config.binary, spec,
         worker_environment(current_environment(), {asked, config.environment}, machine),
-        [me](pid_t pid, Result<v1::WorkerStarted> started) {
-          caf::anon_send(me, WorkerAnswered{pid, std::move(started)});
+        [tell](pid_t pid, Result<v1::WorkerStarted> started) {
+          tell(WorkerAnswered{pid, std::move(started)});
         },
-        [me](pid_t pid, const std::string& how) {
-          caf::anon_send(me, WorkerExited{pid, how});
+        [tell](pid_t pid, const std::string& how) {
+          tell(WorkerExited{pid, how});
         });
   }
 
@@ -190,7 +202,17 @@ struct LauncherState {
 
   void drain() {
     draining = true;
-    for (const auto& entry : workers) config.children->terminate(entry.first, config.drain);
+    for (const auto& entry : workers) tell_owner(entry.second);
+  }
+
+  /// The job stops in order, and then its workers by StopWorker.
+  static void tell_owner(const Worker& worker) {
+    const auto owner = caf::actor_cast<caf::actor>(worker.owner);
+    if (!owner) return;
+    v1::Request request;
+    request.mutable_report()->set_draining_node(worker.description.node());
+    request.set_run_key(worker.run_key.bytes());
+    caf::anon_send(owner, encode(request));
   }
 
   void worker_answered(const WorkerAnswered& answered) {

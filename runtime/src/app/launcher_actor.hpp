@@ -10,6 +10,7 @@
 #include <caf/allowed_unsafe_message_type.hpp>
 
 #include "app/child_processes.hpp"
+#include "troupe/api.hpp"
 #include "troupe/runtime/v1/control.pb.h"
 
 namespace troupe {
@@ -25,13 +26,18 @@ struct LauncherActorConfig {
   ChildProcesses* children = nullptr;
 };
 
-/// To a launcher's actor: start no more workers and stop those there are.
+/// To a launcher's actor: start no more workers, and tell the drivers of those there are, so that
+/// their jobs end.
 struct LauncherDrain {};
 
-/// Answers hello, StartWorker, StopWorker, which only the worker's own run may ask for, and
+/// How long a worker may go on after its driver is gone or the launcher has drained; it has no one
+/// left to work for.
+inline constexpr std::chrono::milliseconds abandoned_grace{2000};
+
+/// Answers hello, ping, StartWorker, StopWorker, which only the worker's own run may ask for, and
 /// GetStatus. Watches whoever asked for a worker and stops the workers of a caller that is gone.
 /// Detached, since a fork may take a moment; a published actor.
-caf::actor spawn_launcher_actor(caf::actor_system& system, LauncherActorConfig config);
+TROUPE_API caf::actor spawn_launcher_actor(caf::actor_system& system, LauncherActorConfig config);
 
 }  // namespace troupe
 

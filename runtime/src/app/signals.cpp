@@ -12,10 +12,17 @@
 namespace troupe {
 namespace {
 
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+/// A signal that is blocked is queued even when it is ignored, and a signalfd would read it.
 sigset_t shutdown_signals() {
   sigset_t set;
   sigemptyset(&set);
-  for (int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, signal);
+  for (int signal : {SIGINT, SIGTERM, SIGHUP})
+    if (!is_ignored(signal)) sigaddset(&set, signal);
   return set;
 }
 
@@ -31,10 +38,17 @@ void watch(int signals, int stop, const std::function<void(int)>& handler) {
 
 }  // namespace
 
-void block_shutdown_signals() {
+BlockedSignals::BlockedSignals() : previous_mask_(), previous_pipe_() {
   const sigset_t set = shutdown_signals();
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);
+  pthread_sigmask(SIG_BLOCK, &set, &previous_mask_);
+  struct sigaction ignore {};
+  ignore.sa_handler = SIG_IGN;
+  sigaction(SIGPIPE, &ignore, &previous_pipe_);
+}
+
+BlockedSignals::~BlockedSignals() {
+  sigaction(SIGPIPE, &previous_pipe_, nullptr);
+  pthread_sigmask(SIG_SETMASK, &previous_mask_, nullptr);
 }
 
 SignalWatcher::SignalWatcher(std::function<void(int signal)> handler) {

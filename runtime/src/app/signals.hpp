@@ -1,5 +1,6 @@
 #pragma once
 
+#include <csignal>
 #include <functional>
 #include <thread>
 
@@ -7,10 +8,22 @@
 
 namespace troupe {
 
-/// Blocks SIGINT, SIGTERM and SIGHUP in this thread and those it starts, and ignores SIGPIPE. Must
-/// come before any other thread exists (also before plugins load: libraries start threads), since
-/// a signal goes to any thread that has not blocked it and then ends the process.
-TROUPE_API void block_shutdown_signals();
+/// As long as it lives, SIGINT, SIGTERM and SIGHUP are blocked in this thread and those it starts,
+/// and SIGPIPE is ignored. Those that the process was started to ignore (nohup, a background job of
+/// a script) stay ignored. Must come before any other thread exists (also before plugins load:
+/// libraries start threads), since a signal goes to any thread that has not blocked it and then
+/// ends the process. Ends on the thread that began it, after its SignalWatchers.
+class TROUPE_API BlockedSignals {
+ public:
+  BlockedSignals();
+  ~BlockedSignals();
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+
+ private:
+  sigset_t previous_mask_;
+  struct sigaction previous_pipe_;
+};
 
 /// A thread that waits for the signals blocked above and hands each to `handler`, on that thread.
 class TROUPE_API SignalWatcher {

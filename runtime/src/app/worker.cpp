@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -42,10 +43,11 @@ using std::chrono::milliseconds;
 /// Ends the process the moment its parent is gone: even kill -9 of the parent closes the pipe.
 void watch_lifeline() {
   std::thread([] {
-    char byte;
-    while (read(child_input_fd, &byte, 1) != 0) {
+    for (;;) {
+      char byte;
+      const ssize_t count = read(child_input_fd, &byte, 1);
+      if (count == 0 || (count < 0 && errno != EINTR)) _exit(0);
     }
-    _exit(0);
   }).detach();
 }
 

@@ -30,7 +30,8 @@ Result<Number> parse_number(const std::string& text, const char* kind) {
                      fmt::format("it lies between {} and {}", std::numeric_limits<Number>::lowest(),
                                  std::numeric_limits<Number>::max()));
   if (error != std::errc() || stop != end)
-    return bad_input("", fmt::format("\"{}\" is not {}", text, kind));
+    return bad_input("", fmt::format("\"{}\" is not {}", text, kind),
+                     "write it in digits, without a unit");
   return number;
 }
 
@@ -140,18 +141,28 @@ class OverrideWriter {
     if (field->cpp_type() == Field::CPPTYPE_MESSAGE)
       return write_message(*message.GetReflection()->MutableMessage(&message, field), *field,
                            depth);
-    if (!is_last(depth)) return bad_input("", fmt::format("{} has no fields inside", step.field));
-    return FieldWriter(message, *field, -1).write(scalar_text(*field));
+    if (!is_last(depth)) return no_fields_inside(step.field);
+    return write_scalar(message, *field, -1);
   }
 
  private:
   bool is_last(std::size_t depth) const { return depth + 1 == change_.path.size(); }
 
-  /// Quotes around a string may be written, as in a file, and may be left out.
-  std::string scalar_text(const Field& field) const {
+  static Error no_fields_inside(const std::string& name) {
+    return bad_input("", name + " has no fields inside", "end the path there");
+  }
+
+  Result<void> write_scalar(pb::Message& message, const Field& field, int index) const {
+    TROUPE_ASSIGN(const auto text, scalar_text(field));
+    return FieldWriter(message, field, index).write(text);
+  }
+
+  /// Quotes around a string may be written, as in a file and with the same escapes, and may be left
+  /// out.
+  Result<std::string> scalar_text(const Field& field) const {
     const auto& text = change_.value;
-    const bool quoted = field.cpp_type() == Field::CPPTYPE_STRING && is_wrapped(text, '"', '"');
-    return quoted ? text.substr(1, text.size() - 2) : text;
+    if (field.cpp_type() != Field::CPPTYPE_STRING || !is_wrapped(text, '"', '"')) return text;
+    return parse_quoted(text);
   }
 
   Result<void> write_inside_any(pb::Message& message, std::size_t depth) {
@@ -201,9 +212,8 @@ class OverrideWriter {
                                      : reflection.MutableRepeatedMessage(&message, &field, *index);
       return write_message(*element, field, depth);
     }
-    if (!is_last(depth))
-      return bad_input("", fmt::format("{}[{}] has no fields inside", step.field, *index));
-    return FieldWriter(message, field, *index).write(scalar_text(field));
+    if (!is_last(depth)) return no_fields_inside(fmt::format("{}[{}]", step.field, *index));
+    return write_scalar(message, field, *index);
   }
 
   Result<void> write_map(pb::Message& message, const Field& field, std::size_t depth) {
@@ -216,9 +226,8 @@ class OverrideWriter {
     TROUPE_ASSIGN(auto* entry, map_entry(message, field, key, *step.index));
     if (value.cpp_type() == Field::CPPTYPE_MESSAGE)
       return write_message(*entry->GetReflection()->MutableMessage(entry, &value), value, depth);
-    if (!is_last(depth))
-      return bad_input("", fmt::format("{}[{}] has no fields inside", step.field, *step.index));
-    return FieldWriter(*entry, value, -1).write(scalar_text(value));
+    if (!is_last(depth)) return no_fields_inside(fmt::format("{}[{}]", step.field, *step.index));
+    return write_scalar(*entry, value, -1);
   }
 
   /// The entry with this key, a new one if there is none.

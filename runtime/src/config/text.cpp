@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 #include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include "config/suggest.hpp"
 
@@ -171,6 +172,21 @@ Result<void> parse_text(const TextPositions& text, const TextParse& options,
     where += ":" + text.describe(at);
   }
   return bad_input(where, explained.what, explained.hint);
+}
+
+Result<std::string> parse_quoted(const std::string& text) {
+  pb::io::ArrayInputStream stream(text.data(), static_cast<int>(text.size()));
+  FirstError errors;
+  pb::io::Tokenizer tokenizer(&stream, &errors);
+  tokenizer.Next();
+  const auto token = tokenizer.current();
+  const bool alone = token.type == pb::io::Tokenizer::TYPE_STRING && !tokenizer.Next();
+  if (!alone || errors.entry())
+    return bad_input("", text + " is not one string in quotes",
+                     "write \\\" for a quote inside it, or leave the outer quotes out");
+  std::string value;
+  pb::io::Tokenizer::ParseString(token.text, &value);
+  return value;
 }
 
 }  // namespace troupe

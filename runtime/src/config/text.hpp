@@ -47,4 +47,8 @@ struct TextParse {
 Result<void> parse_text(const TextPositions& text, const TextParse& options,
                         google::protobuf::Message& message);
 
+/// The value of one string in quotes, with its escapes (`"a\"b"`). Error (bad_input, without a
+/// `where`): it is not exactly one such string.
+Result<std::string> parse_quoted(const std::string& text);
+
 }  // namespace troupe

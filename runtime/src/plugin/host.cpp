@@ -243,15 +243,6 @@ Result<void> PluginHost::load_for_type(const std::string& type) {
   return impl_->load(owner.plugin);
 }
 
-Result<void> PluginHost::load_for_package(const std::string& package) {
-  return load_for_type(package);
-}
-
-Result<std::string> PluginHost::package_of(const std::string& type) const {
-  TROUPE_ASSIGN(Owner owner, impl_->owner_of(without_url_prefix(type)));
-  return std::move(owner.package);
-}
-
 std::vector<std::string> PluginHost::job_types() const {
   std::lock_guard<std::mutex> lock(impl_->mutex);
   std::vector<std::string> types;

@@ -28,15 +28,9 @@ class TROUPE_API PluginHost {
   /// not loadable (the loader's text), no entry function, another ABI version, another name.
   Result<void> load(const std::string& name);
 
-  /// Loads the plugin that owns the package of this message (full name or type URL).
+  /// Loads the plugin that owns the package of this message (full name or type URL). Errors
+  /// (bad_input): no plugin owns it (lists the known packages), and those of `load`.
   Result<void> load_for_type(const std::string& type);
-
-  /// Loads the plugin that owns this protobuf package.
-  Result<void> load_for_package(const std::string& package);
-
-  /// The package, among those of the manifests, that a message (full name or type URL) belongs
-  /// to. Loads nothing; unknown ones are errors that list the known packages.
-  Result<std::string> package_of(const std::string& type) const;
 
   /// Full names of the messages that loaded plugins run as jobs.
   std::vector<std::string> job_types() const;

@@ -7,7 +7,7 @@ std::size_t index_of(TrafficClass traffic) { return static_cast<std::size_t>(tra
 
 }  // namespace
 
-PeerLink::PeerLink(const LinkBounds& bounds) {
+PeerLink::PeerLink(const LinkBounds& bounds) : bounds_(bounds) {
   for (int i = 0; i < traffic_class_count; ++i) {
     senders_.emplace_back(bounds, static_cast<TrafficClass>(i) != TrafficClass::control);
     reassemblers_.emplace_back(bounds);
@@ -66,6 +66,8 @@ void PeerLink::append_status(const std::string& peer,
     link.set_peak_bytes_in_flight(counters.peak_bytes_in_flight);
     link.set_queued_messages(counters.queued_messages);
     link.set_peak_admission_bytes(counters.peak_admission_bytes);
+    link.set_chunk_budget_bytes(bounds_.chunk_budget);
+    link.set_admission_budget_bytes(bounds_.admission_budget);
     status.push_back(std::move(link));
   }
 }

@@ -49,6 +49,7 @@ class TROUPE_API PeerLink {
  private:
   using AdmissionKey = std::tuple<TrafficClass, std::string, std::string, AdmissionUnit>;
 
+  LinkBounds bounds_;
   std::vector<LinkSender> senders_;        // by class
   std::vector<Reassembler> reassemblers_;  // by class
   std::array<std::uint64_t, traffic_class_count> owed_chunk_bytes_{};

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -17,6 +18,7 @@
 #include <caf/scoped_actor.hpp>
 #include <caf/sec.hpp>
 
+#include "troupe/files.hpp"
 #include "troupe/messages.hpp"
 #include "troupe/plugin.hpp"
 #include "troupe/session.hpp"
@@ -27,6 +29,7 @@ namespace {
 
 constexpr const char* driver_actor = "test";
 constexpr const char* echo_actor = "echo";
+constexpr const char* result_name = "result.json";
 constexpr const char* crash_header = "crash";
 constexpr const char* fail_header = "fail";
 
@@ -62,6 +65,11 @@ class Runner final : public JobRunner {
       : job_(std::move(job)), config_(std::move(config)) {}
 
   Result<std::string> check() override {
+    if (config_.ending() == v1::ENDING_NEVER_CHECKED) {
+      std::puts("checking");
+      std::fflush(stdout);
+      for (;;) pause();
+    }
     return fmt::format("{} rounds over {} nodes", config_.rounds(), job_.nodes_size());
   }
 
@@ -85,6 +93,7 @@ class Runner final : public JobRunner {
 
   Result<void> run_with(caf::scoped_actor& self, JobSession& session) {
     TROUPE_TRY(spawn_echoes(session));
+    TROUPE_ASSIGN(const auto directory, session.out_directory({{result_name}, {}}));
     for (std::uint32_t round = 0; round < config_.rounds(); ++round) {
       send(session, job_.nodes(0).name(), "driver", round);
       TROUPE_TRY(receive(self));
@@ -92,7 +101,9 @@ class Runner final : public JobRunner {
     }
     session.console().line("trip:" + trip_);
     TROUPE_TRY(end(self, session));
-    session.console().result(fmt::format("{{\"rounds\":{}}}", config_.rounds()));
+    const std::string result = fmt::format("{{\"rounds\":{}}}", config_.rounds());
+    TROUPE_TRY(write_whole_file(directory / result_name, result));
+    session.console().result(result);
     return {};
   }
 

@@ -94,6 +94,25 @@ BOOST_AUTO_TEST_CASE(a_child_that_ignores_sigterm_is_killed_after_its_grace) {
   BOOST_TEST(!children.kill(shell.pid));
 }
 
+BOOST_AUTO_TEST_CASE(a_second_request_does_not_prolong_the_grace_of_the_first) {
+  ChildProcesses children;
+  Shell shell(children,
+              "trap '' TERM; printf '\\000\\000\\000\\000' >&4; while :; do sleep 60; done");
+  BOOST_REQUIRE(shell.wait_answer().ok());
+  BOOST_TEST(children.terminate(shell.pid, 50ms));
+  BOOST_TEST(children.terminate(shell.pid, std::chrono::hours(1)));
+  BOOST_TEST(shell.wait_exit() == "killed by signal 9 (Killed)");
+}
+
+BOOST_AUTO_TEST_CASE(an_input_longer_than_a_pipe_holds_is_refused) {
+  ChildProcesses children;
+  auto started = children.start(
+      {{"/bin/sh", "-c", "sleep 600"}, {}, std::string(1 << 20, 'x')},
+      [](pid_t, Result<std::string>) {}, [](pid_t, const std::string&) {});
+  BOOST_REQUIRE(!started.ok());
+  BOOST_TEST(exit_code(started.error().code) == 2);
+}
+
 BOOST_AUTO_TEST_CASE(a_stopped_child_can_be_killed) {
   ChildProcesses children;
   Shell shell(children, "kill -STOP $$");

@@ -20,9 +20,11 @@ struct Fixture {
   Fixture() {
     endpoint = system.spawn(
         [](caf::event_based_actor*) { return caf::behavior{[](const Subscribe&) {}}; });
-    driver = spawn_driver_actor(system, endpoint, key, [this](const Error& error, auto&) {
-      first_failure.set_value(error);
-    });
+    DriverActorConfig settings;
+    settings.endpoint = endpoint;
+    settings.run_key = key;
+    settings.on_failure = [this](const Error& error, auto&) { first_failure.set_value(error); };
+    driver = spawn_driver_actor(system, std::move(settings));
   }
   ~Fixture() {
     caf::anon_send_exit(driver, caf::exit_reason::user_shutdown);

@@ -1,5 +1,7 @@
 #include "app/event_log.hpp"
 
+#include <algorithm>
+
 #include <boost/test/unit_test.hpp>
 
 #include "support/process.hpp"
@@ -8,28 +10,26 @@ namespace troupe {
 
 BOOST_AUTO_TEST_SUITE(event_log)
 
-BOOST_AUTO_TEST_CASE(strings_are_quoted_for_json) {
-  BOOST_TEST(quote_json("a\"b\\c\nd") == "\"a\\\"b\\\\c\\u000ad\"");
-  BOOST_TEST(quote_json("") == "\"\"");
-}
-
-BOOST_AUTO_TEST_CASE(the_directory_appears_with_the_first_event) {
+BOOST_AUTO_TEST_CASE(events_are_kept_until_there_is_a_file) {
   test::TemporaryDirectory files;
-  const auto directory = files.path() / "runs" / "job";
-  EventLog log(directory);
-  BOOST_TEST(!std::filesystem::exists(directory));
+  const auto file = files.path() / "events.jsonl";
+  EventLog log;
   log.append("{\"event\":\"first\"}");
-  log.append({{"event", "second"}, {"node", ""}});
-  const std::string text = test::read_text(directory / "events.jsonl");
-  BOOST_TEST(text.rfind("{\"event\":\"first\"}\n{\"time\":", 0) == 0u);
-  BOOST_TEST(text.find(",\"event\":\"second\"}\n") != std::string::npos);
+  BOOST_TEST(!std::filesystem::exists(file));
+  log.open(file);
+  log.append(new_event("second").add("node", "a"));
+  const std::string text = test::read_text(file);
+  BOOST_TEST(text.rfind("{\"event\":\"first\"}\n{\"time\": ", 0) == 0u, text);
+  BOOST_TEST(text.find("\"event\": \"second\", \"node\": \"a\"}\n") != std::string::npos, text);
 }
 
-BOOST_AUTO_TEST_CASE(a_run_replaces_the_events_of_an_earlier_one) {
+BOOST_AUTO_TEST_CASE(without_a_file_memory_is_bounded) {
   test::TemporaryDirectory files;
-  EventLog(files.path()).append("{\"event\":\"old\"}");
-  EventLog(files.path()).append("{\"event\":\"new\"}");
-  BOOST_TEST(test::read_text(files.path() / "events.jsonl") == "{\"event\":\"new\"}\n");
+  EventLog log;
+  for (int i = 0; i < 5000; ++i) log.append("{}");
+  log.open(files.path() / "events.jsonl");
+  const std::string text = test::read_text(files.path() / "events.jsonl");
+  BOOST_TEST(std::count(text.begin(), text.end(), '\n') == 1000);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -70,6 +70,7 @@ BOOST_FIXTURE_TEST_SUITE(launcher_actor, Fixture)
 BOOST_AUTO_TEST_CASE(a_worker_without_a_run_key_is_not_started) {
   caf::scoped_actor driver(system);
   v1::Request start;
+  start.mutable_start_worker()->set_job("job");
   start.mutable_start_worker()->set_node("a");
   const auto refused = ask(driver, start, "too short");
   BOOST_REQUIRE(!refused.ok());
@@ -80,6 +81,7 @@ BOOST_AUTO_TEST_CASE(a_worker_without_a_run_key_is_not_started) {
 BOOST_AUTO_TEST_CASE(a_worker_is_stopped_by_its_own_run_only) {
   caf::scoped_actor driver(system);
   v1::Request start;
+  start.mutable_start_worker()->set_job("job");
   start.mutable_start_worker()->set_node("a");
   start.set_run_key(key);
   // Answered when the worker listens, which this one never does.

@@ -89,8 +89,9 @@ BOOST_AUTO_TEST_CASE(a_job_may_set_arithmetic_but_nothing_that_loads_files) {
   BOOST_TEST(check_requested_environment("node n",
                                          {{"OMP_NUM_THREADS", "1"}, {"OPENBLAS_CORETYPE", "Zen"}})
                  .ok());
-  for (const char* name : {"LD_PRELOAD", "LD_LIBRARY_PATH", "PATH", "OMP_TOOL_LIBRARIES",
-                           "CUDA_INJECTION64_PATH", "TROUPE_PLUGIN_PATH", "HOME", "", "OMP_X=Y"}) {
+  for (const char* name :
+       {"LD_PRELOAD", "LD_LIBRARY_PATH", "PATH", "OMP_TOOL_LIBRARIES", "CUDA_INJECTION64_PATH",
+        "CUDA_COREDUMP_FILE", "DNNL_JIT_DUMP", "TROUPE_PLUGIN_PATH", "HOME", "", "OMP_X=Y"}) {
     auto checked = check_requested_environment("node n", {{name, "x"}});
     BOOST_REQUIRE_MESSAGE(!checked, name);
     BOOST_TEST(static_cast<int>(checked.error().code) == static_cast<int>(ErrorCode::bad_input));

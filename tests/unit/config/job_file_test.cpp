@@ -192,6 +192,7 @@ BOOST_AUTO_TEST_CASE(limits_fit_each_other) {
   BOOST_TEST(job_error(begin + "links { chunk_budget_bytes: 65536 chunk_bytes: 65537 }") ==
              "FILE:3:35: links.chunk_bytes is 65537, more than chunk_budget_bytes, 65536; "
              "a piece must fit into the budget");
+  // The budget that is not written counts as well; a size that is not written follows it.
   BOOST_TEST(job_error(begin + "links { chunk_bytes: 16777216 }") ==
              "FILE:3:9: links.chunk_bytes is 16777216, more than chunk_budget_bytes, 8388608; "
              "a piece must fit into the budget");

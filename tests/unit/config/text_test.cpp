@@ -38,9 +38,17 @@ BOOST_AUTO_TEST_CASE(an_unfinished_text_is_an_error) {
   troupe::runtime::v1::Node node;
   troupe::TextParse options;
   options.name = "f";
-  const auto parsed = troupe::parse_text(TextPositions("heartbeat {\n"), options, node);
+  const auto parsed = troupe::parse_text(TextPositions("environment {\n"), options, node);
   BOOST_REQUIRE(!parsed.ok());
   BOOST_TEST(parsed.error().where == "f:2:1");
+}
+
+BOOST_AUTO_TEST_CASE(quoted_strings_have_the_escapes_of_a_file) {
+  const auto quoted = troupe::parse_quoted("\"a\\\"b\"");
+  BOOST_REQUIRE(quoted.ok());
+  BOOST_TEST(*quoted == "a\"b");
+  for (const char* wrong : {"\"a\"b\"", "\"a\\\"", "\"a\" \"b\""})
+    BOOST_TEST(!troupe::parse_quoted(wrong).ok(), wrong);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -74,16 +74,6 @@ BOOST_AUTO_TEST_CASE(a_type_url_names_the_plugin_that_owns_its_package) {
   BOOST_TEST(plugins[1].second);
 }
 
-BOOST_AUTO_TEST_CASE(a_package_names_its_plugin) {
-  auto host = host_of({"good"});
-  auto package = host.package_of("troupe.test.v1.TestJob");
-  BOOST_REQUIRE(package.ok());
-  BOOST_TEST(*package == "troupe.test.v1");
-  BOOST_TEST(!host.list()[0].second);
-  BOOST_REQUIRE(host.load_for_package(*package).ok());
-  BOOST_TEST(host.list()[0].second);
-}
-
 BOOST_AUTO_TEST_CASE(a_package_is_no_prefix_of_a_longer_name) {
   auto host = host_of({"good"});
   check_error(host.load_for_type("troupe.test.v10.TestJob"), "no plugin in");
