@@ -2,10 +2,12 @@
 // paper's formula.
 #include <cmath>
 #include <map>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include <ATen/TensorOperators.h>
 #include <google/protobuf/text_format.h>
 #include <boost/test/unit_test.hpp>
 
@@ -60,9 +62,10 @@ Message parse(const std::string& text) {
 
 std::string as_it_is(const std::string& path) { return path; }
 
-class Reference {
+/// What optimizers.py wrote.
+class PytorchWeights {
  public:
-  Reference() {
+  PytorchWeights() {
     const std::string path = (directory_.path() / "optimizers.safetensors").string();
     run_python("optimizers.py", {path});
     file_.emplace(must(SafetensorsFile::open(path)));
@@ -82,7 +85,7 @@ class Reference {
 BOOST_AUTO_TEST_SUITE(optimizer_parity)
 
 BOOST_AUTO_TEST_CASE(weights_agree_with_pytorch_over_20_steps) {
-  const Reference reference;
+  const PytorchWeights reference;
   for (const auto& [name, text] : optimizers) {
     BOOST_TEST_CONTEXT(name) {
       std::vector<libtorch::StateEntry> parameters;

@@ -223,7 +223,10 @@ std::string TemporaryDirectory::write(const std::string& name, const std::string
 
 std::string read_text(const std::filesystem::path& file) {
   std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  std::ostringstream text;
+  // Unlike iterators this does not throw where a process ends while its files in /proc are read.
+  text << stream.rdbuf();
+  return text.str();
 }
 
 }  // namespace troupe::test

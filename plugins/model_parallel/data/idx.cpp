@@ -15,6 +15,7 @@ namespace {
 
 constexpr unsigned char unsigned_byte = 0x08;
 constexpr int most_dimensions = 8;
+constexpr const char* check_path = "check the path, and whether this user may read it";
 /// Memory is taken in steps of this as the bytes arrive.
 constexpr std::uint64_t read_step = 4 << 20;
 
@@ -99,9 +100,10 @@ Result<Shape> read_shape(GzipReader& file, const std::string& where) {
 Result<HostTensor> read_idx(const std::filesystem::path& path, std::uint64_t limit) {
   const std::string where = path.string();
   if (std::error_code error; !std::filesystem::is_regular_file(path, error))
-    return bad_input(where, "no such file");
+    return bad_input(where, "no such file", check_path);
   GzipReader file(path);
-  if (!file.is_open()) return bad_input(where, std::string("cannot open: ") + strerror(errno));
+  if (!file.is_open())
+    return bad_input(where, std::string("cannot open: ") + strerror(errno), check_path);
   TROUPE_ASSIGN(Shape shape, read_shape(file, where));
   const bool whole = limit == 0 || limit >= static_cast<std::uint64_t>(shape[0]);
   if (!whole) shape[0] = static_cast<std::int64_t>(limit);

@@ -31,11 +31,14 @@ struct Descriptor {
 
 Result<Blob> map_file(const std::filesystem::path& path) {
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  if (file.fd < 0) return bad_input(path.string(), std::string("cannot open: ") + strerror(errno));
+  if (file.fd < 0)
+    return bad_input(path.string(), std::string("cannot open: ") + strerror(errno),
+                     "check the path, and whether this user may read it");
   struct stat status;
   if (::fstat(file.fd, &status) != 0)
     return bad_input(path.string(), std::string("cannot examine: ") + strerror(errno));
-  if (!S_ISREG(status.st_mode)) return bad_input(path.string(), "not a regular file");
+  if (!S_ISREG(status.st_mode))
+    return bad_input(path.string(), "not a regular file", "name a file");
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size == 0) return Blob();
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd, 0);

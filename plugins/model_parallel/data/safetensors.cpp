@@ -31,6 +31,8 @@ std::string list_names(const std::map<std::string, SafetensorsHeader::Entry>& en
   return text.empty() ? "none" : text;
 }
 
+constexpr const char* copy_again = "copy or download it again";
+
 }  // namespace
 
 struct SafetensorsFile::State {
@@ -43,16 +45,20 @@ Result<SafetensorsFile> SafetensorsFile::open(const std::filesystem::path& path)
   TROUPE_ASSIGN(const Blob file, map_file(path));
   const std::string where = path.string();
   if (file.size() < length_bytes)
-    return bad_input(where, "truncated: " + std::to_string(file.size()) +
-                                " bytes, a safetensors file begins with a length of 8 bytes");
+    return bad_input(where,
+                     "truncated: " + std::to_string(file.size()) +
+                         " bytes, a safetensors file begins with a length of 8 bytes",
+                     copy_again);
   const std::uint64_t header_size = read_little_endian(file.data());
   if (header_size > most_safetensors_header_bytes)
     return bad_input(where, "header of " + std::to_string(header_size) + " bytes, over the limit",
                      "is it a safetensors file?");
   const std::uint64_t behind = file.size() - length_bytes;
   if (header_size > behind)
-    return bad_input(where, "truncated: header of " + std::to_string(header_size) + " bytes, " +
-                                std::to_string(behind) + " there");
+    return bad_input(where,
+                     "truncated: header of " + std::to_string(header_size) + " bytes, " +
+                         std::to_string(behind) + " there",
+                     copy_again);
   auto state = std::make_shared<State>();
   state->path = where;
   const std::string_view json(reinterpret_cast<const char*>(file.data()) + length_bytes,

@@ -191,14 +191,17 @@ Result<void> check_cover(const SafetensorsHeader& header, std::uint64_t data_siz
   std::uint64_t position = 0;
   for (const auto* item : sorted) {
     if (item->second.begin < position)
-      return bad_input(where, "tensor '" + item->first + "' overlaps another one");
+      return bad_input(where, "tensor '" + item->first + "' overlaps another one",
+                       "write the file again");
     if (item->second.begin > position)
-      return bad_input(where, "unused bytes before tensor '" + item->first + "'");
+      return bad_input(where, "unused bytes before tensor '" + item->first + "'",
+                       "write the file again");
     position = item->second.end;
   }
   if (position != data_size)
     return bad_input(where,
-                     std::to_string(data_size - position) + " unused bytes behind the last tensor");
+                     std::to_string(data_size - position) + " unused bytes behind the last tensor",
+                     "write the file again");
   return {};
 }
 

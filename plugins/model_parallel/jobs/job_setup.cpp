@@ -62,7 +62,8 @@ Result<void> check_micro_batch_size(const JobFile& file, std::uint32_t batch_siz
   if (micro_batch_size <= batch_size) return {};
   return bad_input(file.locate("micro_batch_size"),
                    "micro_batch_size " + std::to_string(micro_batch_size) +
-                       " is larger than batch_size " + std::to_string(batch_size));
+                       " is larger than batch_size " + std::to_string(batch_size),
+                   "make it smaller, or the batch larger");
 }
 
 Result<FeedConfig> open_feed(const JobFile& file, const FeedRequest& request) {

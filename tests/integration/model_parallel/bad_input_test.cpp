@@ -53,6 +53,7 @@ struct Refused {
   void expect_error_line(int code, const std::vector<std::string>& parts) const {
     expect(code, parts);
     BOOST_TEST(outcome.error.rfind("troupe: ", 0) == 0u, outcome.error);
+    BOOST_TEST(outcome.error.find("; ") != std::string::npos, "how to mend it: " << outcome.error);
   }
 
   void expect_nothing_written() const { BOOST_TEST(!std::filesystem::exists(cluster.out())); }

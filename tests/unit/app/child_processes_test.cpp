@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <future>
+#include <memory>
 
 #include <boost/test/unit_test.hpp>
 
@@ -18,26 +19,30 @@ struct Shell {
   Shell(ChildProcesses& children, const std::string& script, const std::string& input = "") {
     auto started = children.start(
         {{"/bin/sh", "-c", script}, {{"GREETING", "hello"}}, input},
-        [this](pid_t, Result<std::string> text) { answer.set_value(std::move(text)); },
-        [this](pid_t, const std::string& how) { exit.set_value(how); });
+        [ends = ends](pid_t, Result<std::string> text) { ends->answer.set_value(std::move(text)); },
+        [ends = ends](pid_t, const std::string& how) { ends->exit.set_value(how); });
     BOOST_REQUIRE(started.ok());
     pid = *started;
   }
 
   Result<std::string> wait_answer() {
-    auto future = answer.get_future();
+    auto future = ends->answer.get_future();
     BOOST_REQUIRE(future.wait_for(patience) == std::future_status::ready);
     return future.get();
   }
 
   std::string wait_exit() {
-    auto future = exit.get_future();
+    auto future = ends->exit.get_future();
     BOOST_REQUIRE(future.wait_for(patience) == std::future_status::ready);
     return future.get();
   }
 
-  std::promise<Result<std::string>> answer;
-  std::promise<std::string> exit;
+  /// Shared with the callbacks, which come until the children are gone.
+  struct Ends {
+    std::promise<Result<std::string>> answer;
+    std::promise<std::string> exit;
+  };
+  std::shared_ptr<Ends> ends = std::make_shared<Ends>();
   pid_t pid = 0;
 };
 
