@@ -46,7 +46,7 @@ void completes_calls_once_and_in_order(const ExecutorFactory& create) {
   executor.forward({micro_batch, {inputs, targets}}, note("forward"));
   executor.backward({micro_batch, {}}, note("backward"));
   executor.summarise_gradients(note("summarise"));
-  executor.update({}, note("update"));
+  executor.update({{0.1}, 1}, note("update"));
   executor.export_state(note("export"));
   // Calls complete in order: this one is behind all others.
   check_ok(await<void>([&](auto done) { executor.import_state({}, std::move(done)); }));

@@ -47,6 +47,9 @@ class DrivenPipeline : public Pipeline {
   std::unique_ptr<Driver> driver_;
 };
 
+/// Where errors say that a field of the options stands.
+std::string in_options(const std::string& path) { return "spawn_pipeline: " + path; }
+
 Result<Plan> plan_of(const JobSession& session, const PipelineOptions& options) {
   PlanRequest request;
   request.job = session.job().name();
@@ -58,7 +61,7 @@ Result<Plan> plan_of(const JobSession& session, const PipelineOptions& options) 
   request.schedule = options.schedule;
   request.precision = options.precision;
   request.optimizer = options.optimizer;
-  request.locate = [](const std::string& path) { return "spawn_pipeline: " + path; };
+  request.locate = in_options;
   TROUPE_ASSIGN(Plan plan, make_plan(request));
   // The caller gives one tensor, the inputs.
   TROUPE_TRY(check_fields(plan, {"inputs"}, request.locate));
@@ -76,9 +79,7 @@ Result<std::unique_ptr<Pipeline>> spawn_pipeline(JobSession& session,
   TROUPE_ASSIGN(const Plan plan, plan_of(session, options));
   DriverOptions driver;
   driver.schedule = options.schedule;
-  TROUPE_ASSIGN(driver.learning_rates,
-                learning_rates(options.optimizer, RunLength(),
-                               [](const std::string& path) { return path; }));
+  TROUPE_ASSIGN(driver.learning_rates, learning_rates(options.optimizer, RunLength(), in_options));
   driver.clip_grad_norm = options.clip_grad_norm;
   driver.wait_for_driver = true;
   driver.allow_mixed_numerics = options.allow_mixed_numerics;

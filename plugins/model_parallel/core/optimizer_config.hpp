@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/learning_rate.hpp"
+#include "troupe/api.hpp"
 #include "troupe/model_parallel/host_tensor.hpp"
 #include "troupe/model_parallel/v1/optimizer.pb.h"
 #include "troupe/result.hpp"
@@ -20,11 +21,11 @@ namespace troupe::mp {
 bool matches_pattern(const std::string& pattern, const std::string& name);
 
 /// The group that a parameter belongs to.
-std::size_t group_of(const v1::Optimizer& optimizer, const std::string& parameter);
+TROUPE_API std::size_t group_of(const v1::Optimizer& optimizer, const std::string& parameter);
 
 /// Learning rate of a group before the schedule, and its weight decay.
 double learning_rate_of(const v1::Optimizer& optimizer, std::size_t group);
-double weight_decay_of(const v1::Optimizer& optimizer, std::size_t group);
+TROUPE_API double weight_decay_of(const v1::Optimizer& optimizer, std::size_t group);
 
 /// How many numbers the optimizer keeps for each of a parameter's.
 std::size_t state_per_element(const v1::Optimizer& optimizer);
@@ -42,7 +43,7 @@ Result<void> check_optimizer(const std::optional<v1::Optimizer>& optimizer,
 Result<void> check_clip_grad_norm(double limit, const std::string& where);
 
 /// The learning rates of all groups.
-Result<std::vector<LearningRate>> learning_rates(
-    const v1::Optimizer& optimizer, const RunLength& run, const Locate& locate);
+Result<std::vector<LearningRate>> learning_rates(const v1::Optimizer& optimizer,
+                                                 const RunLength& run, const Locate& locate);
 
 }  // namespace troupe::mp

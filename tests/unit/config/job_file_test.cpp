@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(node_names_are_unique_and_never_the_drivers) {
              "FILE:2:9: nodes[0].name \"a/b\" has a character that names cannot have; "
              "use letters, digits, '-', '_' and '.'");
   BOOST_TEST(job_error("name: \"..\"\nnodes { name: \"a\" }") ==
-             "FILE:1:1: name \"..\" begins with a dot");
+             "FILE:1:1: name \"..\" begins with a dot; begin it with a letter or digit");
 }
 
 BOOST_AUTO_TEST_CASE(addresses_are_host_and_port) {

@@ -87,7 +87,8 @@ BOOST_AUTO_TEST_CASE(maps_are_set_by_key) {
   BOOST_TEST(error("plugin.attributes=3") ==
              "--set plugin.attributes: attributes is a map; name a key: attributes[KEY]");
   BOOST_TEST(error("plugin.numbered[x].name=m") ==
-             "--set plugin.numbered[x].name: \"x\" is not a whole number");
+             "--set plugin.numbered[x].name: \"x\" is not a whole number; write it in digits, "
+             "without a unit");
 }
 
 BOOST_AUTO_TEST_CASE(a_wrong_path_says_what_there_is) {
@@ -104,9 +105,10 @@ BOOST_AUTO_TEST_CASE(a_wrong_path_says_what_there_is) {
              "--set nodes.name: nodes is a list of 1; "
              "name an element, nodes[1] appends one; or give all as nodes=[...]");
   BOOST_TEST(error("name[0]=x") == "--set name[0]: name is not a list; leave the brackets out");
-  BOOST_TEST(error("name.first=x") == "--set name.first: name has no fields inside");
+  BOOST_TEST(error("name.first=x") ==
+             "--set name.first: name has no fields inside; end the path there");
   BOOST_TEST(error("plugin.shape[0].x=1") ==
-             "--set plugin.shape[0].x: shape[0] has no fields inside");
+             "--set plugin.shape[0].x: shape[0] has no fields inside; end the path there");
 }
 
 BOOST_AUTO_TEST_CASE(a_path_that_is_none_is_refused) {
@@ -121,15 +123,21 @@ BOOST_AUTO_TEST_CASE(a_path_that_is_none_is_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(a_wrong_value_says_what_is_expected) {
-  BOOST_TEST(error("plugin.count=many") == "--set plugin.count: \"many\" is not a whole number");
-  BOOST_TEST(error("plugin.count=1.5") == "--set plugin.count: \"1.5\" is not a whole number");
+  BOOST_TEST(
+      error("plugin.count=many") ==
+      "--set plugin.count: \"many\" is not a whole number; write it in digits, without a unit");
+  BOOST_TEST(
+      error("plugin.count=1.5") ==
+      "--set plugin.count: \"1.5\" is not a whole number; write it in digits, without a unit");
   BOOST_TEST(error("plugin.count=-1") ==
              "--set plugin.count: -1 is negative; give a whole number from 0 on");
   BOOST_TEST(error("plugin.count=5000000000") ==
              "--set plugin.count: 5000000000 is too large or too small for a whole number; "
              "it lies between 0 and 4294967295");
-  BOOST_TEST(error("plugin.ratio=half") == "--set plugin.ratio: \"half\" is not a number");
-  BOOST_TEST(error("plugin.ratio=") == "--set plugin.ratio: \"\" is not a number");
+  BOOST_TEST(error("plugin.ratio=half") ==
+             "--set plugin.ratio: \"half\" is not a number; write it in digits, without a unit");
+  BOOST_TEST(error("plugin.ratio=") ==
+             "--set plugin.ratio: \"\" is not a number; write it in digits, without a unit");
   BOOST_TEST(error("plugin.flag=yes") ==
              "--set plugin.flag: \"yes\" is not a truth value; give true or false");
   BOOST_TEST(error("plugin.color=COLOR_GREN") ==

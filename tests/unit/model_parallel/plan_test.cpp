@@ -222,9 +222,10 @@ BOOST_AUTO_TEST_CASE(a_training_needs_a_usable_optimizer) {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   constexpr double infinity = std::numeric_limits<double>::infinity();
   for (const double lr : {-0.1, nan, infinity})
-    check_error(with([&](auto& sgd) { sgd.set_lr(lr); }), "at optimizer.sgd.lr", "finite");
+    check_error(with([&](auto& sgd) { sgd.set_lr(lr); }), "at optimizer.sgd.lr",
+                "optimizer.sgd.lr is ");
   check_error(with([](auto& sgd) { sgd.set_momentum(1.5); }), "at optimizer.sgd.momentum",
-              "from 0 to 1");
+              "at most 1");
   check_error(with([](auto& sgd) { sgd.set_weight_decay(nan); }), "at optimizer.sgd.weight_decay",
               "finite");
   check_error(with([](auto& sgd) {
