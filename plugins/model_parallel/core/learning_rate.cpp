@@ -60,17 +60,14 @@ Result<LearningRate> LearningRate::make(
   }
   if (schedule.has_one_cycle()) {
     auto& cycle = *schedule.mutable_one_cycle();
-    const std::string where = locate("one_cycle.length");
     if (cycle.length() == 0) {
-      TROUPE_ASSIGN(const std::uint64_t rest, rest_of_run(schedule, units, where));
+      TROUPE_ASSIGN(const std::uint64_t rest,
+                    rest_of_run(schedule, units, locate("one_cycle.length")));
       cycle.set_length(rest);
     }
     if (!cycle.has_rise()) cycle.set_rise(0.3);
     if (!cycle.has_initial_divisor()) cycle.set_initial_divisor(25);
     if (!cycle.has_final_divisor()) cycle.set_final_divisor(10000);
-    // The rise takes rise * length - 1 units, the fall what is left of length - 1.
-    if (cycle.rise() * static_cast<double>(cycle.length()) <= 1)
-      return bad_input(where, "too short for a rise", "make it longer, or one_cycle.rise larger");
   }
   return LearningRate(full, std::move(schedule), steps_per_unit);
 }
@@ -117,9 +114,11 @@ double LearningRate::one_cycle(double time) const {
   const double first = full_ / cycle.initial_divisor();
   const double last = first / cycle.final_divisor();
   const auto length = static_cast<double>(cycle.length());
-  const double top = cycle.rise() * length - 1;
+  // A cycle that is too short to rise begins at the top.
+  const double top = std::max(cycle.rise() * length - 1, 0.0);
   const double end = length - 1;
-  if (time <= top) return move(first, full_, time / top);
+  if (time < top) return move(first, full_, time / top);
+  if (time == top) return full_;
   if (time >= end) return last;
   return move(full_, last, (time - top) / (end - top));
 }

@@ -182,7 +182,7 @@ at::Tensor BatchNorm::forward(const at::Tensor& x, const at::Tensor& addend, Act
                               bool training) const {
   // Its variance would be 0/0, and the running one not a number ever after.
   TORCH_CHECK(!training || x.numel() > x.size(1),
-              "batch norm needs more than one value a channel in training, got ", x.sizes());
+              "batch norm needs more than one value per channel when training, got ", x.sizes());
   const bool relu = activation == Activation::relu;
   const bool differentiable =
       c10::GradMode::is_enabled() &&

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "integration/cluster.hpp"
 #include "job_text.hpp"
@@ -36,35 +35,30 @@ bool reaches(std::size_t steps, const std::string& directory) {
   return true;
 }
 
-/// What `troupe status` says of a link, in MiB.
-struct LinkLine {
+/// What `troupe status --json` says of a link.
+struct LinkStatus {
   std::string peer;
-  int traffic = -1;
-  double peak_in_flight = 0;
-  double peak_held = 0;
+  std::string traffic;
+  std::uint64_t peak_in_flight = 0;
+  std::uint64_t chunk_budget = 0;
+  std::uint64_t peak_held = 0;
 };
 
-double number_after(const std::string& line, const std::string& words) {
-  const auto place = line.find(words);
-  BOOST_REQUIRE_MESSAGE(place != std::string::npos, line);
-  return std::stod(line.substr(place + words.size()));
+nlohmann::json status_of(const std::string& address) {
+  Process status = start_troupe({"status", "--json", address});
+  const auto line = status.read_line();
+  BOOST_REQUIRE_MESSAGE(line, status.error_output());
+  return nlohmann::json::parse(*line);
 }
 
-std::vector<LinkLine> links_of_worker(const std::string& launcher) {
-  Process outer = start_troupe({"status", launcher});
-  const auto worker = outer.read_line_with("worker ");
-  BOOST_REQUIRE_MESSAGE(worker, outer.error_output());
-  Process inner = start_troupe({"status", worker->substr(worker->rfind(' ') + 1)});
-  std::vector<LinkLine> links;
-  while (const auto line = inner.read_line_with("link to ")) {
-    LinkLine link;
-    std::istringstream words(line->substr(8));
-    std::string word;
-    words >> link.peer >> word >> link.traffic;
-    link.peak_in_flight = number_after(*line, "(peak ");
-    link.peak_held = number_after(*line, "held peak ");
-    links.push_back(link);
-  }
+std::vector<LinkStatus> links_of_worker(const std::string& launcher) {
+  const auto outer = status_of(launcher);
+  BOOST_REQUIRE_EQUAL(outer.at("workers").size(), 1u);
+  const auto worker = status_of(outer.at("workers")[0].at("address"));
+  std::vector<LinkStatus> links;
+  for (const auto& link : worker.at("links"))
+    links.push_back({link.at("peer"), link.at("class"), link.at("peak_bytes_in_flight"),
+                     link.at("chunk_budget_bytes"), link.at("peak_admission_bytes")});
   return links;
 }
 
@@ -85,13 +79,11 @@ JobText wide_job(std::uint64_t elements, const std::string& slow_down) {
   return job;
 }
 
-constexpr int activation = 1;
-
-constexpr int gradient = 2;
+constexpr std::uint64_t mebibyte = 1 << 20;
 
 /// The links of both workers.
 struct JobLinks {
-  std::vector<LinkLine> of_a, of_b;
+  std::vector<LinkStatus> of_a, of_b;
 };
 
 /// Runs the job on two launchers; the links of its workers after `steps` steps.
@@ -110,25 +102,27 @@ JobLinks links_after(JobText job, std::size_t steps) {
   return links;
 }
 
-const LinkLine& link_to(const std::vector<LinkLine>& links, const std::string& peer, int traffic) {
-  const auto found = std::find_if(links.begin(), links.end(), [&](const LinkLine& link) {
+const LinkStatus& link_to(const std::vector<LinkStatus>& links, const std::string& peer,
+                          const std::string& traffic) {
+  const auto found = std::find_if(links.begin(), links.end(), [&](const LinkStatus& link) {
     return link.peer == peer && link.traffic == traffic;
   });
-  BOOST_REQUIRE(found != links.end());
+  BOOST_REQUIRE_MESSAGE(found != links.end(), "no link to " << peer << ", class " << traffic);
   return *found;
 }
 
-/// Every link of both workers within the budgets, in MiB and up to the rounding of what is printed;
-/// those that the job needs must be among them.
-void expect_within(const JobLinks& links, double chunk_budget, double admission_budget) {
-  constexpr double rounding = 0.05;
-  link_to(links.of_a, "b", activation);
-  link_to(links.of_b, "a", gradient);
+/// Every link of both workers within the budgets, to the byte; those that the job needs must be
+/// among them.
+void expect_within(const JobLinks& links, std::uint64_t chunk_budget,
+                   std::uint64_t admission_bound) {
+  link_to(links.of_a, "b", "activation");
+  link_to(links.of_b, "a", "gradient");
   for (const auto* all : {&links.of_a, &links.of_b})
-    for (const LinkLine& link : *all)
+    for (const LinkStatus& link : *all)
       BOOST_TEST_CONTEXT("link to " << link.peer << ", class " << link.traffic) {
-        BOOST_TEST(link.peak_in_flight <= chunk_budget + rounding);
-        BOOST_TEST(link.peak_held <= admission_budget + rounding);
+        BOOST_TEST(link.chunk_budget == chunk_budget);
+        BOOST_TEST(link.peak_in_flight <= chunk_budget);
+        BOOST_TEST(link.peak_held <= admission_bound);
       }
 }
 
@@ -159,12 +153,11 @@ BOOST_AUTO_TEST_CASE(what_is_on_a_link_and_held_behind_it_stays_within_the_budge
   job.batches = "batch_size: 32 micro_batch_size: 2";
   job.job_fields = "links { chunk_budget_bytes: 1048576 admission_budget_bytes: 2097152 }";
   const auto links = links_after(job, 5);
-  expect_within(links, 1, 2);
-  const auto& link = link_to(links.of_a, "b", activation);
-  BOOST_TEST(link.peak_in_flight > 0.3);
-  BOOST_TEST(link.peak_in_flight < 1.05);
-  BOOST_TEST(link.peak_held > 1.4);
-  BOOST_TEST(link.peak_held < 2.05);
+  expect_within(links, mebibyte, 2 * mebibyte);
+  const auto& link = link_to(links.of_a, "b", "activation");
+  // And they are used.
+  BOOST_TEST(link.peak_in_flight > mebibyte / 4);
+  BOOST_TEST(link.peak_held > mebibyte);
 }
 
 BOOST_AUTO_TEST_CASE(messages_larger_than_the_budgets_pass_one_by_one) {
@@ -173,11 +166,9 @@ BOOST_AUTO_TEST_CASE(messages_larger_than_the_budgets_pass_one_by_one) {
   job.batches = "batch_size: 6 micro_batch_size: 2";
   job.job_fields = "links { chunk_budget_bytes: 1048576 admission_budget_bytes: 1048576 }";
   const auto links = links_after(job, 2);
-  expect_within(links, 1, 4);  // of the admission, one micro-batch is always allowed
-  const auto& link = link_to(links.of_a, "b", activation);
-  BOOST_TEST(link.peak_in_flight < 1.05);
-  BOOST_TEST(link.peak_held > 3.95);
-  BOOST_TEST(link.peak_held < 4.05);
+  expect_within(links, mebibyte, 4 * mebibyte);  // one micro-batch is always admitted
+  const auto& link = link_to(links.of_a, "b", "activation");
+  BOOST_TEST(link.peak_held == 4 * mebibyte);
 }
 
 BOOST_AUTO_TEST_CASE(memory_is_flat) {

@@ -69,10 +69,17 @@ BOOST_AUTO_TEST_CASE(schedules_that_cannot_be_are_errors) {
   BOOST_TEST(place_of_error("cosine {}", {0, 0}) == "cosine.length");
   BOOST_TEST(place_of_error("cosine { length: 5 }", {0, 0}) == "none");
   BOOST_TEST(place_of_error("cosine {} warmup { length: 10 }", {10, 0}) == "cosine.length");
-  BOOST_TEST(place_of_error("one_cycle { length: 3 }", {10, 0}) == "one_cycle.length");
+  BOOST_TEST(place_of_error("one_cycle {} warmup { length: 12 }", {10, 0}) == "one_cycle.length");
   BOOST_TEST(place_of_error("step { every: 1 } unit: UNIT_EPOCHS", {10, 0}) == "unit");
   BOOST_TEST(place_of_error("multi_step { milestones: [3, 3] }", {10, 0}) ==
              "multi_step.milestones[1]");
+}
+
+BOOST_AUTO_TEST_CASE(a_cycle_too_short_to_rise_begins_at_the_top) {
+  const auto rate =
+      LearningRate::make(1, parse<v1::LearningRateSchedule>("one_cycle {}"), {1, 0}, as_it_is);
+  BOOST_REQUIRE(rate.ok());
+  BOOST_TEST(rate->at(1) == 1.0);
 }
 
 BOOST_AUTO_TEST_CASE(a_cosine_stays_at_its_end) {
