@@ -94,6 +94,8 @@ Process::Process(std::vector<std::string> arguments, const Environment& environm
   pid_ = check(fork(), "fork");
   if (pid_ == 0) {
     setpgid(0, 0);
+    // As if started from a terminal, however the tests were.
+    for (int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, SIG_DFL);
     dup2(ends[1], STDOUT_FILENO);
     dup2(stderr_, STDERR_FILENO);
     execve(argv[0], argv.data(), envp.data());
