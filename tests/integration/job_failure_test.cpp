@@ -17,8 +17,7 @@ const std::string default_heartbeat;
 
 /// A job on two workers of its own, or on two launchers, that has exchanged parcels and waits.
 struct RunningJob {
-  explicit RunningJob(const std::string& ending,
-                      const std::string& heartbeat = Cluster().heartbeat,
+  explicit RunningJob(const std::string& ending, const std::string& heartbeat = Cluster().heartbeat,
                       const std::vector<std::string>& addresses = {"", ""})
       : run(start(cluster, ending, heartbeat, addresses)) {
     BOOST_REQUIRE_MESSAGE(run.read_line_with("waiting"), run.error_output());

@@ -22,7 +22,7 @@ struct OptimizerActorConfig {
   /// Of all parameters, in the model's order: names the culprit in errors.
   std::vector<std::string> parameters;
   std::vector<LearningRate> learning_rates;  ///< by group of parameters
-  double clip_grad_norm = 0;  ///< 0: no clipping
+  double clip_grad_norm = 0;                 ///< 0: no clipping
   /// Decide only when DecideStep has come from the pipeline actor (a C++ driver's `step`).
   bool wait_for_driver = false;
 };

@@ -46,8 +46,7 @@ const v1::ParameterGroup* find_group(const v1::Optimizer& optimizer, std::size_t
 }
 
 Result<void> check_patterns(const v1::Optimizer& optimizer,
-                            const std::vector<std::string>& parameters,
-                            const Locate& locate) {
+                            const std::vector<std::string>& parameters, const Locate& locate) {
   for (int g = 0; g < optimizer.groups_size(); ++g) {
     const auto& names = optimizer.groups(g).names();
     for (int n = 0; n < names.size(); ++n) {
@@ -143,10 +142,11 @@ Result<void> check_clip_grad_norm(double limit, const std::string& where) {
                    "write a finite number; 0 means no clipping");
 }
 
-Result<std::vector<LearningRate>> learning_rates(
-    const v1::Optimizer& optimizer, const RunLength& run,
-    const Locate& locate) {
-  const auto in_schedule = [&](const std::string& path) { return locate("optimizer.schedule." + path); };
+Result<std::vector<LearningRate>> learning_rates(const v1::Optimizer& optimizer,
+                                                 const RunLength& run, const Locate& locate) {
+  const auto in_schedule = [&](const std::string& path) {
+    return locate("optimizer.schedule." + path);
+  };
   std::vector<LearningRate> rates;
   for (std::size_t group = 0; group <= static_cast<std::size_t>(optimizer.groups_size()); ++group) {
     TROUPE_ASSIGN(LearningRate rate, LearningRate::make(learning_rate_of(optimizer, group),

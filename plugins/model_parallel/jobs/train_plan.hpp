@@ -21,7 +21,7 @@ struct TrainPlan {
   std::optional<TensorMap> weights;  ///< to start from
   std::uint64_t steps = 0;
   std::vector<LearningRate> learning_rates;  ///< by group of parameters
-  std::uint32_t micro_batches = 0;  ///< of a full batch
+  std::uint32_t micro_batches = 0;           ///< of a full batch
 };
 
 /// Checks what ranges cannot say, opens the data, cuts the model. Touches no node.

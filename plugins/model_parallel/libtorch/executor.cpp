@@ -74,8 +74,7 @@ Result<void> LibtorchExecutor::build(const v1::StageConfig& config) {
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
   at::globalContext().setBenchmarkCuDNN(false);
   TROUPE_ASSIGN(model_, StageModel::build(config, *registry_, device_, progress_));
-  if (config.train())
-    optimizer_ = Optimizer::make(config.optimizer_config(), model_.parameters);
+  if (config.train()) optimizer_ = Optimizer::make(config.optimizer_config(), model_.parameters);
   return {};
 }
 

@@ -110,8 +110,8 @@ Running::Running(const Scenario& scenario) {
   options.schedule = scenario.schedule;
   v1::Optimizer optimizer;
   optimizer.mutable_sgd()->set_lr(0.1);
-  options.learning_rates =
-      value_of(learning_rates(optimizer, RunLength(), [](const std::string& path) { return path; }));
+  options.learning_rates = value_of(
+      learning_rates(optimizer, RunLength(), [](const std::string& path) { return path; }));
   options.clip_grad_norm = scenario.clip_grad_norm;
   options.feeds[v1::Key::KIND_TRAIN] =
       feed(scenario.batch_size, scenario.micro_batch_size, scenario.steps);

@@ -70,7 +70,7 @@ struct GradientSummary {
 
 struct StepUpdate {
   std::vector<double> lr;  ///< by group of parameters (core/optimizer_config.hpp)
-  double scale = 1;  ///< factor on every gradient before the optimizer sees it
+  double scale = 1;        ///< factor on every gradient before the optimizer sees it
 };
 
 /// A tensor of a stage's state with the name it has in files.
