@@ -28,6 +28,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
+/// Of the actor system, once all workers are gone.
+constexpr milliseconds closing_limit{2000};
 constexpr double default_drain_seconds = 10;
 
 Result<void> check_host(const runtime::v1::Node& node, const std::string& host) {
@@ -104,14 +106,18 @@ Result<void> run_launcher(const runtime::v1::Node& node, const std::filesystem::
     outcome = listen_error(node, host, port, bound.error());
   }
 
-  // Without its actor nobody drains.
-  const milliseconds patience = outcome ? drain + abandoned_grace : milliseconds(0);
-  Watchdog watchdog(patience + std::chrono::seconds(5), 1, [&] { children.kill_all(); });
-  caf::anon_send(actor, LauncherDrain{});
-  if (!outcome || !children.wait_all(drain)) children.terminate_all(abandoned_grace);
-  children.wait_all(abandoned_grace);
-  children.kill_all();
-  children.wait_all(std::chrono::seconds(2));
+  {
+    // Without its actor nobody drains.
+    const milliseconds patience = outcome ? drain + abandoned_grace : milliseconds(0);
+    Watchdog watchdog(patience + std::chrono::seconds(5), 1, [&] { children.kill_all(); });
+    caf::anon_send(actor, LauncherDrain{});
+    if (!outcome || !children.wait_all(drain)) children.terminate_all(abandoned_grace);
+    children.wait_all(abandoned_grace);
+    children.kill_all();
+    children.wait_all(std::chrono::seconds(2));
+  }
+  // All that was promised is done. What is left is this process's own, and its end settles that.
+  Watchdog watchdog(closing_limit, outcome ? 0 : exit_code(outcome.error().code));
   end_published(actor);
   actor = nullptr;
   application.reset();
