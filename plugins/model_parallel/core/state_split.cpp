@@ -17,6 +17,9 @@ void for_each_tensor(const Plan& plan, const Visitor& visit) {
     }
 }
 
+constexpr const char* other_model =
+    "it belongs to another model: change `model`, or give its weights";
+
 }  // namespace
 
 bool can_import(v1::DType from, v1::DType to) {
@@ -63,10 +66,11 @@ Result<std::map<std::uint32_t, std::vector<NamedTensor>>> split_state(const Plan
                     unknown.erase(tensor.name());
                   });
   if (!unknown.empty())
-    return bad_input(where, "the model has no tensor called " + unknown.begin()->first);
+    return bad_input(where, "the model has no tensor called " + unknown.begin()->first,
+                     other_model);
   if (complete && !missing.empty())
-    return bad_input(where, "the tensor " + missing + " is missing");
-  if (!misfit.empty()) return bad_input(where, misfit);
+    return bad_input(where, "the tensor " + missing + " is missing", other_model);
+  if (!misfit.empty()) return bad_input(where, misfit, other_model);
   if (mistyped) return *mistyped;
   return by_stage;
 }
