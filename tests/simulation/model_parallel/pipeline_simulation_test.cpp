@@ -157,11 +157,15 @@ BOOST_AUTO_TEST_CASE(state_with_wrong_names_is_refused) {
   missing.erase("l4.weight");
   const auto incomplete = running.driver().load_state(missing, true, "file");
   BOOST_REQUIRE(!incomplete.ok());
-  BOOST_TEST(incomplete.error().to_string() == "file: the tensor l4.weight is missing");
+  BOOST_TEST(incomplete.error().to_string() ==
+             "file: the tensor l4.weight is missing; it belongs to another model: change `model`, "
+             "or give its weights");
   state["l9.weight"] = state["l4.weight"];
   const auto unknown = running.driver().load_state(state, true, "file");
   BOOST_REQUIRE(!unknown.ok());
-  BOOST_TEST(unknown.error().to_string() == "file: the model has no tensor called l9.weight");
+  BOOST_TEST(unknown.error().to_string() ==
+             "file: the model has no tensor called l9.weight; it belongs to another model: change "
+             "`model`, or give its weights");
 }
 
 }  // namespace
