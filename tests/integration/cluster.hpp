@@ -12,7 +12,8 @@ namespace troupe::test {
 
 /// The error form: one line, `troupe: ...`.
 inline bool is_one_error_line(const std::string& text) {
-  return text.rfind("troupe: ", 0) == 0 && text.find('\n') == text.size() - 1;
+  return text.rfind("troupe: ", 0) == 0 && text.find("; ") != std::string::npos &&
+         text.find('\n') == text.size() - 1;
 }
 
 /// A `troupe` process that finds the plugins of this test, and no others.

@@ -21,56 +21,14 @@
 
 #include <fmt/format.h>
 
+#include "app/pipe.hpp"
+
 namespace troupe {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint32_t max_pipe_message = 1u << 20;
-
 std::string system_text(int error) { return std::strerror(error); }
-
-std::uint32_t decode_length(const char* bytes) {
-  std::uint32_t length = 0;
-  for (int i = 3; i >= 0; --i) length = (length << 8) | static_cast<unsigned char>(bytes[i]);
-  return length;
-}
-
-std::string frame(const std::string& message) {
-  std::string bytes;
-  for (int i = 0; i < 4; ++i) bytes += static_cast<char>(message.size() >> (8 * i));
-  return bytes + message;
-}
-
-/// A file descriptor that closes itself.
-class Descriptor {
- public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
-struct Pipe {
-  Descriptor read;
-  Descriptor write;
-};
-
-Result<Pipe> make_pipe() {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0)
-    return internal_error("child process", "no pipe: " + system_text(errno));
-  return Pipe{Descriptor(ends[0]), Descriptor(ends[1])};
-}
 
 std::vector<char*> pointers(const std::vector<std::string>& strings) {
   std::vector<char*> result;
@@ -333,10 +291,9 @@ class ChildProcesses::Impl {
     if (count < 0) return;
     if (count == 0) return reap(pid);
     child.received.append(buffer, static_cast<std::size_t>(count));
-    if (!child.on_answer || child.received.size() < 4) return;
-    const std::uint32_t length = decode_length(child.received.data());
-    if (child.received.size() < 4 + static_cast<std::size_t>(length)) return;
-    std::exchange(child.on_answer, nullptr)(pid, child.received.substr(4, length));
+    if (!child.on_answer) return;
+    if (auto message = first_pipe_message(child.received))
+      std::exchange(child.on_answer, nullptr)(pid, std::move(*message));
   }
 
   /// The answer pipe closes when the process ends (a child keeps it open until then), so the wait
@@ -392,38 +349,6 @@ bool ChildProcesses::wait(pid_t pid, std::chrono::milliseconds timeout) {
 }
 bool ChildProcesses::wait_all(std::chrono::milliseconds timeout) {
   return impl_->wait_all(timeout);
-}
-
-Result<std::string> read_pipe_message(int fd) {
-  auto read_exactly = [fd](char* data, std::size_t size) {
-    while (size > 0) {
-      const ssize_t count = read(fd, data, size);
-      if (count < 0 && errno == EINTR) continue;
-      if (count <= 0) return false;
-      data += count;
-      size -= static_cast<std::size_t>(count);
-    }
-    return true;
-  };
-  char header[4];
-  if (!read_exactly(header, sizeof header)) return internal_error("pipe", "closed");
-  const std::uint32_t length = decode_length(header);
-  if (length > max_pipe_message) return internal_error("pipe", "message too long");
-  std::string message(length, '\0');
-  if (!read_exactly(message.data(), length)) return internal_error("pipe", "closed");
-  return message;
-}
-
-Result<void> write_pipe_message(int fd, const std::string& message) {
-  const std::string bytes = frame(message);
-  std::size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t count = write(fd, bytes.data() + done, bytes.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return internal_error("pipe", "cannot write: " + system_text(errno));
-    done += static_cast<std::size_t>(count);
-  }
-  return {};
 }
 
 }  // namespace troupe

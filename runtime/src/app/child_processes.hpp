@@ -69,9 +69,4 @@ class TROUPE_API ChildProcesses {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Reads one message (4 bytes of length, little-endian, then the bytes) from a pipe, blocking.
-TROUPE_API Result<std::string> read_pipe_message(int fd);
-/// Writes one.
-TROUPE_API Result<void> write_pipe_message(int fd, const std::string& message);
-
 }  // namespace troupe

@@ -118,7 +118,7 @@ Result<void> run_launcher(const runtime::v1::Node& node, const std::filesystem::
   }
   // All that was promised is done. What is left is this process's own, and its end settles that.
   Watchdog watchdog(closing_limit, outcome ? 0 : exit_code(outcome.error().code));
-  end_published(actor);
+  end_published_and_wait(actor);
   actor = nullptr;
   application.reset();
   return outcome;

@@ -22,6 +22,7 @@
 #include "actor/published_actor.hpp"
 #include "app/application.hpp"
 #include "app/child_processes.hpp"
+#include "app/pipe.hpp"
 #include "app/self_description.hpp"
 #include "app/signals.hpp"
 #include "app/stop_request.hpp"
@@ -106,7 +107,7 @@ class Worker {
     if (!application_) return;
     if (node_) {
       if (port_ != 0) application_->network().unpublish(node_, port_);
-      end_published(node_);
+      end_published_and_wait(node_);
     }
     if (endpoint_) caf::anon_send_exit(endpoint_, caf::exit_reason::user_shutdown);
     // A handle to a detached actor that outlives the system would keep it waiting.

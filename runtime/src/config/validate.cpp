@@ -90,6 +90,14 @@ class Validator {
     return bad_input(locate_(path), std::move(what), std::move(hint));
   }
 
+  static std::string how_to_write(const Field& field) {
+    switch (field.cpp_type()) {
+      case Field::CPPTYPE_MESSAGE: return fmt::format("write `{} {{ ... }}`", field.name());
+      case Field::CPPTYPE_STRING: return fmt::format("write `{}: \"...\"`", field.name());
+      default: return fmt::format("write `{}: ...`", field.name());
+    }
+  }
+
   Result<void> repeated(const std::string& path, const pb::Message& message, const Field& field) {
     const auto& reflection = *message.GetReflection();
     const int size = reflection.FieldSize(message, &field);
@@ -131,7 +139,8 @@ class Validator {
     // Without explicit presence a field that is not written reads as zero.
     const bool written = reflection.HasField(message, &field);
     if (!written) {
-      if (options.GetExtension(v1::required)) return fail(path, path + " is missing");
+      if (options.GetExtension(v1::required))
+        return fail(path, path + " is missing", how_to_write(field));
       const bool zero_means_default =
           field.has_presence() || !options.GetExtension(v1::default_text).empty();
       if (zero_means_default || inside(options.GetExtension(v1::range), 0)) return {};

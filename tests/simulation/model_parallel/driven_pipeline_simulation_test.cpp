@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(options_are_checked_before_anything_is_spawned) {
                                   options.optimizer.mutable_sgd()->clear_lr();
                                   return options;
                                 }()),
-                 "spawn_pipeline: optimizer.sgd.lr: optimizer.sgd.lr is missing");
+                 "spawn_pipeline: optimizer.sgd.lr: optimizer.sgd.lr is missing; write `lr: ...`");
   expect_refused(spawn_pipeline(session,
                                 [] {
                                   auto options = options_for({"a"});

@@ -104,14 +104,16 @@ BOOST_AUTO_TEST_CASE(a_wrong_type_url_names_the_known_ones) {
 }
 
 BOOST_AUTO_TEST_CASE(a_missing_field_is_found_at_what_should_hold_it) {
-  BOOST_TEST(job_error("nodes { name: \"a\" }") == "FILE: name is missing");
+  BOOST_TEST(job_error("nodes { name: \"a\" }") == "FILE: name is missing; write `name: \"...\"`");
   BOOST_TEST(job_error("name: \"job\"") == "FILE: nodes is missing; give at least 1");
-  BOOST_TEST(job_error("name: \"job\"\n  nodes {}") == "FILE:2:3: nodes[0].name is missing");
+  BOOST_TEST(job_error("name: \"job\"\n  nodes {}") ==
+             "FILE:2:3: nodes[0].name is missing; write `name: \"...\"`");
   BOOST_TEST(ConfigFile("name: \"job\" nodes { name: \"a\" }").job_error() ==
-             "FILE: plugin is missing");
-  BOOST_TEST(plugin_error("count: 7\nalpha {}\n") == "FILE:3:1: plugin.part is missing");
+             "FILE: plugin is missing; write `plugin { ... }`");
+  BOOST_TEST(plugin_error("count: 7\nalpha {}\n") ==
+             "FILE:3:1: plugin.part is missing; write `part { ... }`");
   BOOST_TEST(plugin_error("count: 7\npart { weight: 0.5 }\nalpha {}\n") ==
-             "FILE:5:1: plugin.part.name is missing");
+             "FILE:5:1: plugin.part.name is missing; write `name: \"...\"`");
   BOOST_TEST(plugin_error("count: 7\npart { name: \"p\" }\n") ==
              "FILE:3:1: plugin.kind is missing; give one of: alpha, beta");
 }
@@ -137,7 +139,7 @@ BOOST_AUTO_TEST_CASE(elements_of_lists_and_maps_are_checked) {
   BOOST_TEST(plugin_error(std::string(good_fields) + "shape: 3\n  shape: 0\n") ==
              "FILE:8:3: plugin.shape[1] is 0; it must be at least 1");
   BOOST_TEST(plugin_error(std::string(good_fields) + "numbered { key: 4 value { weight: 1 } }") ==
-             "FILE:7:1: plugin.numbered[4].name is missing");
+             "FILE:7:1: plugin.numbered[4].name is missing; write `name: \"...\"`");
 }
 
 BOOST_AUTO_TEST_CASE(zero_means_the_default_where_there_is_one) {

@@ -21,7 +21,7 @@ BOOST_AUTO_TEST_CASE(a_good_file_loads) {
 }
 
 BOOST_AUTO_TEST_CASE(errors_have_positions) {
-  BOOST_TEST(ConfigFile("").node_error() == "FILE: name is missing");
+  BOOST_TEST(ConfigFile("").node_error() == "FILE: name is missing; write `name: \"...\"`");
   BOOST_TEST(ConfigFile("name: \"m\"\nport: 70000").node_error() ==
              "FILE:2:1: port is 70000; it must be at most 65535");
   BOOST_TEST(ConfigFile("name: \"m\"\nprot: 7").node_error() ==

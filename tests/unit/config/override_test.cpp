@@ -155,7 +155,8 @@ BOOST_AUTO_TEST_CASE(a_value_out_of_range_names_the_override) {
              "--set plugin.count: plugin.count is 101; it must be at least 1 and at most 100");
   BOOST_TEST(error("plugin.part={name: \"x\" weight: 3}") ==
              "--set plugin.part: plugin.part.weight is 3; it must be at least 0 and at most 1");
-  BOOST_TEST(error("nodes[1].address=x") == "--set nodes[1].address: nodes[1].name is missing");
+  BOOST_TEST(error("nodes[1].address=x") ==
+             "--set nodes[1].address: nodes[1].name is missing; write `name: \"...\"`");
 }
 
 BOOST_AUTO_TEST_CASE(stepping_into_an_absent_plugin_message_is_refused) {
