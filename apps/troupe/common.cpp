@@ -23,12 +23,26 @@ bool is_position(const std::string& where) {
   return number(middle + 1, last) && number(last + 1, where.size());
 }
 
+/// For errors that come without a way to mend them: what helps against their kind.
+const char* how_to_mend(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::bad_input: return "see docs/configuration.md for what is allowed";
+    case ErrorCode::cluster: return "mend the node or its network, then run the job again";
+    case ErrorCode::internal:
+      return "the messages above it may tell more; see also `troupe doctor`";
+    case ErrorCode::interrupted: return "run it again to start over";
+  }
+  return "";
+}
+
 }  // namespace
 
 int report(const Error& error) {
   const char* prefix =
       error.code == ErrorCode::bad_input && is_position(error.where) ? "" : "troupe: ";
-  std::fprintf(stderr, "%s%s\n", prefix, error.to_string().c_str());
+  Error complete = error;
+  if (complete.hint.empty()) complete.hint = how_to_mend(error.code);
+  std::fprintf(stderr, "%s%s\n", prefix, complete.to_string().c_str());
   return exit_code(error.code);
 }
 

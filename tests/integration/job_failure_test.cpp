@@ -22,6 +22,8 @@ struct RunningJob {
       : run(start(cluster, ending, heartbeat, addresses)) {
     BOOST_REQUIRE_MESSAGE(run.read_line_with("waiting"), run.error_output());
     workers = children_of(run.pid());
+    // Those of launchers are not its children.
+    BOOST_REQUIRE_EQUAL(workers.size(), addresses.front().empty() ? 2u : 0u);
   }
 
   void expect_failure_naming(const std::string& node) {
@@ -90,7 +92,8 @@ BOOST_AUTO_TEST_CASE(an_actor_that_cannot_be_created_comes_back_as_its_error) {
   Cluster cluster;
   Process run = cluster.run(cluster.job("rounds: 1 ending: ENDING_REFUSE node: \"b\""));
   BOOST_TEST(run.wait().value_or(-1) == 2);
-  BOOST_TEST(run.error_output() == "troupe: b/echo: refuses to exist\n");
+  BOOST_TEST(run.error_output() ==
+             "troupe: b/echo: refuses to exist; see docs/configuration.md for what is allowed\n");
 }
 
 BOOST_AUTO_TEST_CASE(ctrl_c_ends_the_job_and_its_workers) {

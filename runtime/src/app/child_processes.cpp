@@ -151,11 +151,6 @@ class ChildProcesses::Impl {
     kill_all_locked();
   }
 
-  bool wait(pid_t pid, std::chrono::milliseconds timeout) {
-    std::unique_lock<std::mutex> lock(mutex_);
-    return reaped_.wait_for(lock, timeout, [&] { return children_.count(pid) == 0; });
-  }
-
   bool wait_all(std::chrono::milliseconds timeout) {
     std::unique_lock<std::mutex> lock(mutex_);
     return reaped_.wait_for(lock, timeout, [&] { return children_.empty(); });
@@ -290,8 +285,8 @@ class ChildProcesses::Impl {
     const ssize_t count = read(child.answer.get(), buffer, sizeof buffer);
     if (count < 0) return;
     if (count == 0) return reap(pid);
+    if (!child.on_answer) return;  // it has said all it may say
     child.received.append(buffer, static_cast<std::size_t>(count));
-    if (!child.on_answer) return;
     if (auto message = first_pipe_message(child.received))
       std::exchange(child.on_answer, nullptr)(pid, std::move(*message));
   }
@@ -303,13 +298,15 @@ class ChildProcesses::Impl {
     Child child;
     {
       std::lock_guard<std::mutex> lock(mutex_);
-      if (waitpid(pid, &status, WNOHANG) == 0) {
-        ::kill(-pid, SIGKILL);
-        while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-        }
-      }
       child = std::move(children_.at(pid));
+      // From here on nobody signals it: its pid may soon be another process's.
       children_.at(pid).reaped = true;
+    }
+    if (waitpid(pid, &status, WNOHANG) == 0) {
+      ::kill(-pid, SIGKILL);
+      // Not under the lock: a process in the kernel's hands may take its time.
+      while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+      }
     }
     const std::string how = describe_status(status);
     if (child.on_answer)
@@ -344,9 +341,6 @@ bool ChildProcesses::terminate(pid_t pid, std::chrono::milliseconds grace) {
 void ChildProcesses::terminate_all(std::chrono::milliseconds grace) { impl_->terminate_all(grace); }
 bool ChildProcesses::kill(pid_t pid) { return impl_->kill(pid); }
 void ChildProcesses::kill_all() { impl_->kill_all(); }
-bool ChildProcesses::wait(pid_t pid, std::chrono::milliseconds timeout) {
-  return impl_->wait(pid, timeout);
-}
 bool ChildProcesses::wait_all(std::chrono::milliseconds timeout) {
   return impl_->wait_all(timeout);
 }

@@ -60,8 +60,7 @@ class TROUPE_API ChildProcesses {
   /// SIGKILL to all, without waiting for them.
   void kill_all();
 
-  /// Waits until this child, or all children, are reaped; false when the time is over first.
-  bool wait(pid_t pid, std::chrono::milliseconds timeout);
+  /// Waits until all children are reaped; false when the time is over first.
   bool wait_all(std::chrono::milliseconds timeout);
 
  private:

@@ -250,8 +250,9 @@ class Session final : public JobSession {
   /// With the lock.
   bool stopping() const { return interrupted_ || !draining_node_.empty(); }
 
-  Result<void> check_interrupt() const {
-    if (interrupted_) return Error{ErrorCode::interrupted, "job " + job_.name(), "interrupted", {}};
+  Result<void> check_interrupt() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (stopping()) return Error{ErrorCode::interrupted, "job " + job_.name(), "interrupted", {}};
     return {};
   }
 

@@ -116,6 +116,9 @@ struct LauncherState {
 
   caf::result<ControlBytes> start(const v1::Request& order) {
     const v1::StartWorker& request = order.start_worker();
+    // Its worker ends with it, so there must be someone.
+    if (!self->current_sender())
+      return encode_failure(cluster_error(where(), "a request for a worker that nobody has sent"));
     auto run_key = RunKey::from_bytes(order.run_key());
     if (!run_key) return encode_failure(cluster_error(where(), run_key.error().what));
     auto pid = fork_worker(request, *run_key);

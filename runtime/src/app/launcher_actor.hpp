@@ -22,7 +22,7 @@ struct LauncherActorConfig {
   std::filesystem::path binary;  ///< what they are started from
   std::vector<std::string> plugin_directories;
   Environment environment;  ///< of the node file; wins over what a job asks for
-  std::chrono::milliseconds drain;
+  std::chrono::milliseconds drain{};
   ChildProcesses* children = nullptr;
 };
 

@@ -34,6 +34,7 @@
 #include "transport/basp_transport.hpp"
 #include "transport/endpoint.hpp"
 #include "troupe/log.hpp"
+#include "troupe/strict_parse.hpp"
 
 namespace troupe {
 namespace {
@@ -55,7 +56,7 @@ void watch_lifeline() {
 Result<v1::WorkerSpec> read_spec() {
   TROUPE_ASSIGN(const std::string bytes, read_pipe_message(child_input_fd));
   v1::WorkerSpec spec;
-  if (!spec.ParseFromString(bytes)) return internal_error("worker", "unreadable specification");
+  if (!parse_strictly(bytes, spec)) return internal_error("worker", "unreadable specification");
   if (spec.run_key().size() != RunKey::size)
     return internal_error("worker", "a specification without a run key");
   return spec;

@@ -57,11 +57,12 @@ class LimitedScribe : public net::scribe_impl {
   ~LimitedScribe() override { leave_handshakes(); }
 
   void configure_read(caf::io::receive_policy::config config) override {
+    // Asked for first, and again after every payload or header without one: a header.
     const std::size_t limit = shaken_ ? max_frame_bytes_ : max_handshake_bytes;
     if (config.second > limit) {
       hang_up();
       config = caf::io::receive_policy::exactly(basp_header_bytes);
-    } else if (config.second != basp_header_bytes) {
+    } else if (++requests_ > 1 && !shaken_) {
       // The first payload of a connection is its handshake.
       shaken_ = true;
       leave_handshakes();
@@ -78,6 +79,7 @@ class LimitedScribe : public net::scribe_impl {
 
   std::size_t max_frame_bytes_;
   std::shared_ptr<OpenHandshakes> handshakes_;
+  std::size_t requests_ = 0;
   bool shaken_ = false;
 };
 
@@ -105,9 +107,12 @@ class LimitedDoorman : public net::doorman_impl {
       : doorman_impl(multiplexer, socket), max_frame_bytes_(max_frame_bytes) {}
 
   bool new_connection() override {
-    if (detached()) return false;
     auto& multiplexer = acceptor_.backend();
     const net::native_socket socket = acceptor_.accepted_socket();
+    if (detached()) {
+      net::close_socket(socket);
+      return false;
+    }
     net::nonblocking(socket, true);
     auto scribe =
         caf::make_counted<LimitedScribe>(multiplexer, socket, max_frame_bytes_, handshakes_);

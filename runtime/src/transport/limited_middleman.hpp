@@ -19,9 +19,8 @@ inline constexpr std::size_t max_handshake_bytes = 64U << 10;
 
 /// Starts CAF's middleman actor with connections of our own in both directions, by CAF's own
 /// extension point, which its TLS module uses too. Its connections
-/// - are closed when the peer announces a frame over `max_frame_bytes`, or a handshake over its
-/// limit,
-///   before memory is taken for it;
+/// - are closed when the peer announces a frame over `max_frame_bytes` or a handshake over
+///   `max_handshake_bytes`, before memory is taken for it;
 /// - are probed by the kernel while they are idle, so that those of vanished machines end.
 /// The sockets, dialed and listening, are made by BaspNetwork, which knows what went wrong.
 caf::io::middleman_actor spawn_limited_middleman(caf::actor_system& system,

@@ -62,8 +62,11 @@ std::vector<LinkStatus> links_of_worker(const std::string& launcher) {
   return links;
 }
 
+/// Twenty times what the stages of these jobs compute, and more.
+const std::string slow_down = "0.05";
+
 /// Two layers on the device "fake" whose activations have this many float32 elements a sample.
-JobText wide_job(std::uint64_t elements, const std::string& slow_down) {
+JobText wide_job(std::uint64_t elements) {
   JobText job;
   job.device = "fake";
   const std::string size = std::to_string(elements);
@@ -131,7 +134,7 @@ void expect_within(const JobLinks& links, std::uint64_t chunk_budget,
 BOOST_AUTO_TEST_SUITE(backpressure)
 
 BOOST_AUTO_TEST_CASE(the_last_stage_of_these_jobs_is_twenty_times_slower) {
-  JobText job = wide_job(65536, "0.05");
+  JobText job = wide_job(65536);
   job.batches = "batch_size: 16 micro_batch_size: 2";
   job.length = "steps: 3";
   const Cluster cluster;
@@ -149,7 +152,7 @@ BOOST_AUTO_TEST_CASE(the_last_stage_of_these_jobs_is_twenty_times_slower) {
 
 BOOST_AUTO_TEST_CASE(what_is_on_a_link_and_held_behind_it_stays_within_the_budgets) {
   // 16 micro-batches of 0.5 MiB could be sent before the first is computed.
-  JobText job = wide_job(65536, "0.005");
+  JobText job = wide_job(65536);
   job.batches = "batch_size: 32 micro_batch_size: 2";
   job.job_fields = "links { chunk_budget_bytes: 1048576 admission_budget_bytes: 2097152 }";
   const auto links = links_after(job, 5);
@@ -162,7 +165,7 @@ BOOST_AUTO_TEST_CASE(what_is_on_a_link_and_held_behind_it_stays_within_the_budge
 
 BOOST_AUTO_TEST_CASE(messages_larger_than_the_budgets_pass_one_by_one) {
   // Micro-batches of 4 MiB, from the first message on.
-  JobText job = wide_job(524288, "0.005");
+  JobText job = wide_job(524288);
   job.batches = "batch_size: 6 micro_batch_size: 2";
   job.job_fields = "links { chunk_budget_bytes: 1048576 admission_budget_bytes: 1048576 }";
   const auto links = links_after(job, 2);

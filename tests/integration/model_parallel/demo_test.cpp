@@ -1,4 +1,4 @@
-// The demo as `./dev demo` runs it: real images, two workers, three epochs. It takes minutes.
+// The demo as `./dev demo` runs it: real images, two workers, four epochs. It takes minutes.
 
 #include <nlohmann/json.hpp>
 

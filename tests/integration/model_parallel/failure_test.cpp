@@ -107,6 +107,27 @@ BOOST_AUTO_TEST_CASE(a_frozen_worker) {
   job.expect_loss_of_b();
 }
 
+BOOST_AUTO_TEST_CASE(a_frozen_launcher_and_its_worker) {
+  JobOnLaunchers cluster;
+  const pid_t worker = worker_of(cluster.two.pid(), "b").value();
+  cluster.two.signal(SIGSTOP);
+  kill(worker, SIGSTOP);
+  cluster.job.expect_loss_of_b();
+  cluster.two.signal(SIGCONT);
+  BOOST_TEST(all_gone(cluster.workers));
+}
+
+BOOST_AUTO_TEST_CASE(a_frozen_driver) {
+  RunningJob job;
+  job.run.signal(SIGSTOP);
+  BOOST_TEST(all_gone(job.workers, report_time));
+  job.run.signal(SIGCONT);
+  BOOST_TEST(job.run.wait(report_time).value_or(-1) == 3);
+  const std::string error = job.run.error_output();
+  BOOST_TEST(is_one_error_line(error), error);
+  BOOST_TEST(contains(error, ", step "), error);
+}
+
 BOOST_AUTO_TEST_CASE(a_killed_worker_of_a_launcher) {
   JobOnLaunchers cluster;
   kill(worker_of(cluster.two.pid(), "b").value(), SIGKILL);

@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(a_child_that_ignores_sigterm_is_killed_after_its_grace) {
   BOOST_REQUIRE(shell.wait_answer().ok());
   BOOST_TEST(children.terminate(shell.pid, 50ms));
   BOOST_TEST(shell.wait_exit() == "killed by signal 9 (Killed)");
-  BOOST_TEST(children.wait(shell.pid, patience));
+  BOOST_TEST(children.wait_all(patience));
   BOOST_TEST(!children.kill(shell.pid));
 }
 

@@ -33,8 +33,7 @@ struct Fixture {
     launcher = spawn_launcher_actor(system, std::move(launcher_config));
   }
   ~Fixture() {
-    end_published(launcher);
-    // What is told of a child's end holds the launcher, and so must be gone before the system is.
+    end_published_and_wait(launcher);
     children.reset();
   }
 

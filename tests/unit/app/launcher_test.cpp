@@ -31,7 +31,7 @@ struct Launcher {
     actor = spawn_launcher_actor(application.system(), config);
   }
   ~Launcher() {
-    end_published(actor);
+    end_published_and_wait(actor);
     children.kill_all();
     BOOST_TEST(children.wait_all(patience));
   }
