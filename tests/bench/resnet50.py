@@ -2,7 +2,8 @@
 
 Runs Troupe and a PyTorch RPC program (tests/peers/rpc_resnet50.py) in turn, with the same BLAS
 kernel and the same number of threads, and prints seconds per step and their ratio for each
-micro-batch size: medians over the rounds, each round's first step left out as warm-up.
+micro-batch size: medians over the rounds, each round's first step left out as warm-up. Exits with 1
+where Troupe is slower.
 
 usage: ./dev bench resnet50 [--rounds 5] [--steps 3] [--threads 1] [--micro-batches 1,2,4,8]
 """
@@ -81,6 +82,7 @@ def main():
         f"ResNet-50, 128x128, batch 8, two processes x {args.threads} thread(s), BLAS kernel "
         f"{environment.get('OPENBLAS_CORETYPE', 'as OpenBLAS chooses')}, {args.rounds} rounds"
     )
+    ratios = []
     print(f"{'micro-batch':>11} {'troupe s/step':>14} {'torch rpc s/step':>17} {'ratio':>7}")
     for micro_batch in (int(size) for size in args.micro_batches.split(",")):
         pairs = [
@@ -90,8 +92,11 @@ def main():
         ours = statistics.median(pair[0] for pair in pairs)
         theirs = statistics.median(pair[1] for pair in pairs)
         ratio = statistics.median(pair[1] / pair[0] for pair in pairs)
+        ratios.append(ratio)
         print(f"{micro_batch:>11} {ours:>14.3f} {theirs:>17.3f} {ratio:>6.2f}x", flush=True)
     print("ratio: how many times faster Troupe is; the median of the rounds' own ratios")
+    if min(ratios) < 1:
+        sys.exit("Troupe is slower than its peer")
 
 
 if __name__ == "__main__":
