@@ -40,10 +40,11 @@ inline Outcome outcome_of(Process process) {
 /// Files of launchers and jobs in a directory of their own.
 class Cluster {
  public:
-  /// Starts a launcher on a free port; `address` gets where it listens.
-  Process start_launcher(const std::string& name, std::string& address) const {
-    const std::string file =
-        files_.write(name + ".textproto", "name: \"" + name + "\" port: 0 drain_seconds: 2\n");
+  /// Starts a launcher on a port, "0" for a free one; `address` gets where it listens.
+  Process start_launcher(const std::string& name, std::string& address,
+                         const std::string& port = "0") const {
+    const std::string file = files_.write(
+        name + ".textproto", "name: \"" + name + "\" port: " + port + " drain_seconds: 2\n");
     Process launcher = start_troupe({"node", "--config", file});
     const auto line = launcher.read_line();
     BOOST_REQUIRE_MESSAGE(line, launcher.error_output());

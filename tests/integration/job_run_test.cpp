@@ -2,6 +2,8 @@
 
 #include <csignal>
 
+#include <csignal>
+
 #include "integration/cluster.hpp"
 
 namespace troupe::test {
@@ -46,6 +48,18 @@ BOOST_AUTO_TEST_CASE(one_launcher_hosts_two_nodes_and_the_driver_a_third) {
   Process run = cluster.run(cluster.job("rounds: 2", {address, "", address}));
   BOOST_TEST(run.read_line_with("trip:").value_or(run.error_output()) == "trip:driver a b c");
   BOOST_TEST(run.wait().value_or(-1) == 0, run.error_output());
+}
+
+BOOST_AUTO_TEST_CASE(a_launcher_started_again_on_its_port_serves_the_next_job) {
+  Cluster cluster;
+  std::string address;
+  for (const int end : {SIGKILL, SIGTERM, SIGTERM}) {
+    const std::string port = address.substr(address.rfind(':') + 1);
+    Process launcher = cluster.start_launcher("host", address, port.empty() ? "0" : port);
+    BOOST_TEST(outcome_of(cluster.run(cluster.job("rounds: 2", {address, ""}))).code == 0);
+    launcher.signal(end);
+    BOOST_TEST(launcher.wait().has_value());
+  }
 }
 
 BOOST_AUTO_TEST_CASE(results_of_an_earlier_run_are_put_aside) {
