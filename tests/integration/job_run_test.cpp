@@ -2,8 +2,6 @@
 
 #include <csignal>
 
-#include <csignal>
-
 #include "integration/cluster.hpp"
 
 namespace troupe::test {
