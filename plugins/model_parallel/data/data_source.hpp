@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "troupe/model_parallel/host_tensor.hpp"
+#include "troupe/model_parallel/v1/data.pb.h"
 #include "troupe/model_parallel/v1/train_job.pb.h"
 #include "troupe/result.hpp"
 
