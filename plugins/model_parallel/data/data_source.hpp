@@ -45,15 +45,20 @@ struct DataOptions {
   std::string where = "data";  ///< path of the config's field, for errors about it
 };
 
+/// Checks that the loss, if there is one, takes class indices as targets. `where` is the path of
+/// the data set in the config.
+Result<void> check_class_targets(const DataOptions& options, const std::string& where);
+
 /// Fields of a data set that has inputs, and targets where they are needed.
 std::vector<std::string> fields_of(const DataOptions& options);
 
-/// Opens the files and checks headers and sizes. Safetensors files are mapped and not read; IDX
-/// files are read up to the samples that are used, since the size of a compressed file shows only
-/// then. Errors name the file, or the field of the config.
+/// Opens the files and checks headers and sizes. Safetensors and CIFAR files are mapped and not
+/// read; IDX files are read up to the samples that are used, since the size of a compressed
+/// file shows only then. Errors name the file, or the
+/// field of the config.
 ///
 /// Fields: "inputs" [samples, ...], floating ones in `options.dtype`, integers as they are; with
-/// `need_targets`, "targets", floating or int64.
+/// `need_targets`, "targets", floating or int64; with `tensors`, those that its config names.
 Result<std::unique_ptr<DataSource>> open_data(const v1::Data& data, const DataOptions& options);
 
 }  // namespace troupe::mp
