@@ -1,6 +1,7 @@
 #include "data/data_source.hpp"
 
 #include "data/cifar_source.hpp"
+#include "data/image_folder_source.hpp"
 #include "data/image_source.hpp"
 #include "data/synthetic_source.hpp"
 #include "data/tensor_source.hpp"
@@ -32,9 +33,10 @@ Result<std::unique_ptr<DataSource>> open_data(const v1::Data& data, const DataOp
     case v1::Data::kFashionMnist:
     case v1::Data::kIdx: return open_images(data, options);
     case v1::Data::kCifar: return open_cifar(data, options);
+    case v1::Data::kImageFolder: return open_image_folder(data, options);
     default:
       return bad_input(options.where, "no kind of data",
-                       "write synthetic, tensors, fashion_mnist, idx or cifar");
+                       "write synthetic, tensors, fashion_mnist, idx, cifar or image_folder");
   }
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "data/skipped_files.hpp"
 #include "troupe/model_parallel/host_tensor.hpp"
 #include "troupe/model_parallel/v1/data.pb.h"
 #include "troupe/model_parallel/v1/train_job.pb.h"
@@ -34,6 +35,10 @@ class DataSource {
   /// Batch `index` of `epoch`; the last one of an epoch may be smaller.
   virtual Result<Batch> batch(std::uint64_t epoch, std::uint64_t index,
                               std::uint32_t batch_size) = 0;
+
+  /// What was left out because it could not be read; nothing for a data set that leaves nothing
+  /// out. It grows while batches are built and may be read by another thread meanwhile.
+  virtual std::shared_ptr<const SkippedFiles> skipped() const { return nullptr; }
 };
 
 struct DataOptions {
@@ -54,7 +59,7 @@ std::vector<std::string> fields_of(const DataOptions& options);
 
 /// Opens the files and checks headers and sizes. Safetensors and CIFAR files are mapped and not
 /// read; IDX files are read up to the samples that are used, since the size of a compressed
-/// file shows only then. Errors name the file, or the
+/// file shows only then; of an image folder only the names are read. Errors name the file, or the
 /// field of the config.
 ///
 /// Fields: "inputs" [samples, ...], floating ones in `options.dtype`, integers as they are; with
