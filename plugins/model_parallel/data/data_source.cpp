@@ -5,6 +5,7 @@
 #include "data/image_source.hpp"
 #include "data/synthetic_source.hpp"
 #include "data/tensor_source.hpp"
+#include "data/text_source.hpp"
 
 namespace troupe::mp {
 
@@ -34,9 +35,10 @@ Result<std::unique_ptr<DataSource>> open_data(const v1::Data& data, const DataOp
     case v1::Data::kIdx: return open_images(data, options);
     case v1::Data::kCifar: return open_cifar(data, options);
     case v1::Data::kImageFolder: return open_image_folder(data, options);
+    case v1::Data::kText: return open_text(data, options);
     default:
       return bad_input(options.where, "no kind of data",
-                       "write synthetic, tensors, fashion_mnist, idx, cifar or image_folder");
+                       "write synthetic, tensors, fashion_mnist, idx, cifar, image_folder or text");
   }
 }
 

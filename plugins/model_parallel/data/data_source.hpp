@@ -57,8 +57,8 @@ Result<void> check_class_targets(const DataOptions& options, const std::string& 
 /// Fields of a data set that has inputs, and targets where they are needed.
 std::vector<std::string> fields_of(const DataOptions& options);
 
-/// Opens the files and checks headers and sizes. Safetensors and CIFAR files are mapped and not
-/// read; IDX files are read up to the samples that are used, since the size of a compressed
+/// Opens the files and checks headers and sizes. Safetensors, CIFAR and text files are mapped and
+/// not read; IDX files are read up to the samples that are used, since the size of a compressed
 /// file shows only then; of an image folder only the names are read. Errors name the file, or the
 /// field of the config.
 ///
