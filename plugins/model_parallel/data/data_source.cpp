@@ -1,12 +1,26 @@
 #include "data/data_source.hpp"
 
+#include "data/cifar_source.hpp"
+#include "data/image_folder_source.hpp"
 #include "data/image_source.hpp"
 #include "data/synthetic_source.hpp"
 #include "data/tensor_source.hpp"
+#include "data/text_source.hpp"
 
 namespace troupe::mp {
 
 DataSource::~DataSource() = default;
+
+Result<void> check_class_targets(const DataOptions& options, const std::string& where) {
+  if (!options.need_targets || options.loss.kind_case() == v1::Loss::KIND_NOT_SET ||
+      options.loss.has_cross_entropy())
+    return {};
+  return bad_input(where,
+                   std::string("targets are class indices, ") +
+                       (options.loss.has_mse() ? "mean squared error" : "this loss") +
+                       " cannot use them",
+                   "write the loss cross_entropy");
+}
 
 std::vector<std::string> fields_of(const DataOptions& options) {
   if (!options.need_targets) return {"inputs"};
@@ -19,9 +33,12 @@ Result<std::unique_ptr<DataSource>> open_data(const v1::Data& data, const DataOp
     case v1::Data::kTensors: return open_tensors(data, options);
     case v1::Data::kFashionMnist:
     case v1::Data::kIdx: return open_images(data, options);
+    case v1::Data::kCifar: return open_cifar(data, options);
+    case v1::Data::kImageFolder: return open_image_folder(data, options);
+    case v1::Data::kText: return open_text(data, options);
     default:
       return bad_input(options.where, "no kind of data",
-                       "write synthetic, tensors, fashion_mnist or idx");
+                       "write synthetic, tensors, fashion_mnist, idx, cifar, image_folder or text");
   }
 }
 

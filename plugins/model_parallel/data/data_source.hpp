@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "data/skipped_files.hpp"
 #include "troupe/model_parallel/host_tensor.hpp"
+#include "troupe/model_parallel/v1/data.pb.h"
 #include "troupe/model_parallel/v1/train_job.pb.h"
 #include "troupe/result.hpp"
 
@@ -33,6 +35,10 @@ class DataSource {
   /// Batch `index` of `epoch`; the last one of an epoch may be smaller.
   virtual Result<Batch> batch(std::uint64_t epoch, std::uint64_t index,
                               std::uint32_t batch_size) = 0;
+
+  /// What was left out because it could not be read; nothing for a data set that leaves nothing
+  /// out. It grows while batches are built and may be read by another thread meanwhile.
+  virtual std::shared_ptr<const SkippedFiles> skipped() const { return nullptr; }
 };
 
 struct DataOptions {
@@ -44,15 +50,20 @@ struct DataOptions {
   std::string where = "data";  ///< path of the config's field, for errors about it
 };
 
+/// Checks that the loss, if there is one, takes class indices as targets. `where` is the path of
+/// the data set in the config.
+Result<void> check_class_targets(const DataOptions& options, const std::string& where);
+
 /// Fields of a data set that has inputs, and targets where they are needed.
 std::vector<std::string> fields_of(const DataOptions& options);
 
-/// Opens the files and checks headers and sizes. Safetensors files are mapped and not read; IDX
-/// files are read up to the samples that are used, since the size of a compressed file shows only
-/// then. Errors name the file, or the field of the config.
+/// Opens the files and checks headers and sizes. Safetensors, CIFAR and text files are mapped and
+/// not read; IDX files are read up to the samples that are used, since the size of a compressed
+/// file shows only then; of an image folder only the names are read. Errors name the file, or the
+/// field of the config.
 ///
 /// Fields: "inputs" [samples, ...], floating ones in `options.dtype`, integers as they are; with
-/// `need_targets`, "targets", floating or int64.
+/// `need_targets`, "targets", floating or int64; with `tensors`, those that its config names.
 Result<std::unique_ptr<DataSource>> open_data(const v1::Data& data, const DataOptions& options);
 
 }  // namespace troupe::mp

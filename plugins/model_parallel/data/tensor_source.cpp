@@ -63,6 +63,41 @@ Result<v1::DType> target_type(v1::DType stored, const DataOptions& options,
   return is_integer(stored) ? v1::DTYPE_INT64 : stored;
 }
 
+/// Floats come in the job's precision, everything else as it is stored.
+v1::DType carried_type(v1::DType stored, const DataOptions& options) {
+  return is_floating(stored) ? options.dtype : stored;
+}
+
+/// A tensor that has a row for each sample.
+Result<HostTensor> rows_of_samples(const SafetensorsFile& file, const std::string& name,
+                                   std::int64_t samples, const std::string& path) {
+  TROUPE_ASSIGN(HostTensor tensor, file.tensor(name));
+  if (tensor.shape.empty() || tensor.shape[0] != samples)
+    return bad_input(path,
+                     "tensor '" + name + "' of shape " + to_string(tensor.shape) + " beside " +
+                         std::to_string(samples) + " inputs",
+                     "the first dimensions must be equal");
+  return tensor;
+}
+
+/// The fields that the config names besides inputs and targets.
+Result<void> add_named_fields(const SafetensorsFile& file, const v1::TensorData& config,
+                              std::int64_t samples, const DataOptions& options,
+                              std::map<std::string, Field>& fields) {
+  const std::string where = options.where + ".tensors.fields";
+  for (const auto& [name, tensor] : config.fields()) {
+    if (name.empty() || tensor.empty())
+      return bad_input(where, "a field without a name", "write key and value");
+    if (name == "inputs" || name == "targets")
+      return bad_input(where, "\"" + name + "\" among the further fields",
+                       "write `" + name + ": \"" + tensor + "\"` beside `fields`");
+    Field& field = fields[name];
+    TROUPE_ASSIGN(field.tensor, rows_of_samples(file, tensor, samples, config.path()));
+    field.dtype = carried_type(field.tensor.dtype, options);
+  }
+  return {};
+}
+
 std::string or_default(const std::string& name, const char* otherwise) {
   return name.empty() ? otherwise : name;
 }
@@ -76,7 +111,7 @@ Result<std::unique_ptr<DataSource>> open_tensors(const v1::Data& data, const Dat
   const std::string inputs_name = or_default(config.inputs(), "inputs");
   Field& inputs = fields["inputs"];
   TROUPE_ASSIGN(inputs.tensor, file.tensor(inputs_name));
-  inputs.dtype = is_floating(inputs.tensor.dtype) ? options.dtype : inputs.tensor.dtype;
+  inputs.dtype = carried_type(inputs.tensor.dtype, options);
   if (inputs.tensor.shape.empty() || inputs.tensor.shape[0] == 0)
     return bad_input(config.path(),
                      "tensor '" + inputs_name + "' of shape " + to_string(inputs.tensor.shape) +
@@ -86,15 +121,11 @@ Result<std::unique_ptr<DataSource>> open_tensors(const v1::Data& data, const Dat
   if (options.need_targets) {
     const std::string name = or_default(config.targets(), "targets");
     Field& targets = fields["targets"];
-    TROUPE_ASSIGN(targets.tensor, file.tensor(name));
+    TROUPE_ASSIGN(targets.tensor, rows_of_samples(file, name, samples, config.path()));
     TROUPE_ASSIGN(targets.dtype, target_type(targets.tensor.dtype, options,
                                              config.path() + ": tensor '" + name + "'"));
-    if (targets.tensor.shape.empty() || targets.tensor.shape[0] != samples)
-      return bad_input(config.path(),
-                       "tensor '" + name + "' of shape " + to_string(targets.tensor.shape) +
-                           " beside " + std::to_string(samples) + " inputs",
-                       "the first dimensions must be equal");
   }
+  TROUPE_TRY(add_named_fields(file, config, samples, options, fields));
   SampleOrder order(static_cast<std::uint64_t>(samples), data.shuffle(), options.seed);
   return std::unique_ptr<DataSource>(
       std::make_unique<TensorSource>(std::move(fields), std::move(order)));

@@ -42,6 +42,7 @@ std::string result_json(const Plan& plan, const TrainingResult& result) {
     json.add("accuracy", accuracy(result.evaluation->totals))
         .add("evaluation_loss", result.evaluation->totals.loss)
         .add("evaluation_samples", result.evaluation->totals.samples);
+  if (result.skipped_files != 0) json.add("skipped_files", result.skipped_files);
   return json.add("weights", result.weights).add_json("stages", "[" + stages + "]").text();
 }
 

@@ -19,6 +19,7 @@ struct TrainingResult {
   Throughput throughput;    ///< of the training steps
   double wall_seconds = 0;  ///< everything, start to end
   std::optional<EvaluationOutcome> evaluation;
+  std::uint64_t skipped_files = 0;  ///< that the data sets left out
   StageTotals stages;
   std::string weights;  ///< path; empty when discarded
 };

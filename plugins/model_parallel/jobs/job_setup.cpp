@@ -26,6 +26,17 @@ bool is_local(const runtime::v1::Job& job, const std::string& name) {
   });
 }
 
+/// An error about a field of a data set stands at the data's position with a path behind it. It
+/// gets the position of that field, and names it.
+Error at_field(const JobFile& file, const FeedRequest& request, const std::string& data,
+               Error error) {
+  if (error.where.rfind(data + ".", 0) != 0) return error;
+  const std::string field = error.where.substr(data.size() + 1);
+  error.where = file.locate(request.path + "." + field);
+  error.what = field + ": " + error.what;
+  return error;
+}
+
 }  // namespace
 
 std::string JobFile::locate(const std::string& path) const {
@@ -73,7 +84,9 @@ Result<FeedConfig> open_feed(const JobFile& file, const FeedRequest& request) {
   options.need_targets = request.need_targets;
   options.loss = request.loss;
   options.where = file.locate(request.path);
-  TROUPE_ASSIGN(auto source, open_data(request.data, options));
+  auto opened = open_data(request.data, options);
+  if (!opened) return at_field(file, request, options.where, std::move(opened).error());
+  auto source = std::move(opened).value();
   FeedConfig feed;
   feed.plan.samples = source->samples();
   feed.plan.batch_size = request.batch_size;
@@ -110,8 +123,11 @@ std::vector<std::filesystem::path> input_files(const std::string& init_from,
                                                const std::vector<v1::Data>& data) {
   std::vector<std::filesystem::path> files;
   if (!init_from.empty()) files.emplace_back(init_from);
-  for (const auto& set : data)
+  for (const auto& set : data) {
     if (set.has_tensors()) files.emplace_back(set.tensors().path());
+    if (set.has_text())
+      files.insert(files.end(), set.text().paths().begin(), set.text().paths().end());
+  }
   return files;
 }
 

@@ -61,7 +61,7 @@ Result<void> check_feed(const JobFile& file, const Plan& plan, const FeedConfig&
 /// Reads all tensors of a safetensors file and checks that they are exactly those of the plan.
 Result<TensorMap> read_weights(const Plan& plan, const std::filesystem::path& path);
 
-/// The safetensors files among what a job reads, which may lie in its output directory.
+/// The safetensors and text files among what a job reads, which may lie in its output directory.
 std::vector<std::filesystem::path> input_files(const std::string& init_from,
                                                const std::vector<v1::Data>& data);
 

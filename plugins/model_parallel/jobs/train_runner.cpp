@@ -11,6 +11,7 @@
 #include "jobs/closing_report.hpp"
 #include "jobs/metrics_file.hpp"
 #include "jobs/run_record.hpp"
+#include "jobs/skip_report.hpp"
 #include "jobs/train_plan.hpp"
 #include "troupe/json.hpp"
 #include "troupe/session.hpp"
@@ -40,6 +41,7 @@ class Training {
     if (interrupted_) return stop_early();
     TROUPE_TRY(save_weights());
     result_.wall_seconds = std::chrono::duration<double>(Clock::now() - began_).count();
+    result_.skipped_files = skips_.write(session_);
     print_closing_report(session_.console(), train_.plan, result_);
     return {};
   }
@@ -53,6 +55,8 @@ class Training {
     options.learning_rates = std::move(train_.learning_rates);
     options.clip_grad_norm = config_.clip_grad_norm();
     options.allow_mixed_numerics = config_.allow_mixed_numerics();
+    skips_.watch(train_.training);
+    if (train_.evaluation) skips_.watch(*train_.evaluation);
     options.feeds[v1::Key::KIND_TRAIN] = std::move(train_.training);
     if (train_.evaluation) options.feeds[v1::Key::KIND_EVAL] = std::move(*train_.evaluation);
     TROUPE_ASSIGN(driver_, Driver::start(session_, train_.plan, std::move(options)));
@@ -144,6 +148,7 @@ class Training {
 
   Result<void> stop_early() {
     TROUPE_TRY(save_weights());
+    skips_.write(session_);
     return Error{ErrorCode::interrupted, "step " + std::to_string(result_.steps), "interrupted",
                  result_.weights.empty() ? "" : "its weights are in " + result_.weights};
   }
@@ -156,6 +161,7 @@ class Training {
   std::unique_ptr<Driver> driver_;
   Clock::time_point began_ = Clock::now();
   TrainingResult result_;
+  SkipReport skips_;
   std::uint64_t evaluated_step_ = 0;
   bool interrupted_ = false;
 };

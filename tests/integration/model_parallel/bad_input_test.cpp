@@ -175,6 +175,47 @@ BOOST_AUTO_TEST_CASE(truncated_tensor_files) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_field_that_the_data_does_not_have) {
+  auto job = good_job();
+  const TemporaryDirectory files;
+  const auto text = files.write("text", "some text to learn from");
+  job.data = "data { text { paths: '" + text + "' tokenizer { bytes {} } sequence_length: 4 } }";
+  job.model =
+      "layers { layers { name: 'flatten' kind: 'flatten' reads { field: 'mask' } } "
+      "layers { name: 'linear1' kind: 'flatten' } }";
+  Refused(job).expect_at_position({"\"mask\"", "it has \"inputs\", \"targets\""});
+}
+
+BOOST_AUTO_TEST_CASE(data_that_contradicts_itself) {
+  auto job = good_job();
+  const TemporaryDirectory files;
+  const auto text = files.write("text", "some text to learn from");
+  job.data = "data { text { paths: '" + text +
+             "' tokenizer { bytes {} }\n part: PART_TRAIN sequence_length: 4 } }";
+  Refused(job).expect_at_position({":2: text.part: no part of the text is held out"});
+  job.data = "data { image_folder { directory: '/nonexistent' size: 8 } }";
+  Refused(job).expect_at_position({"image_folder.directory: no directory /nonexistent"});
+}
+
+BOOST_AUTO_TEST_CASE(damaged_data_files) {
+  auto job = good_job();
+  const TemporaryDirectory files;
+  const auto batch = files.write("data_batch_1.bin", std::string(3072, 'x'));
+  job.data =
+      "data { cifar { directory: '" + files.path().string() + "' version: VERSION_CIFAR_10 } }";
+  const Refused short_record(job);
+  short_record.expect_error_line(2, {batch, "3072 bytes are no whole number"});
+  short_record.expect_nothing_written();
+
+  const auto vocabulary = files.write("vocab.json", "{\"a\": ");
+  const auto text = files.write("text", "some text to learn from");
+  job.data = "data { text { paths: '" + text + "' sequence_length: 4 tokenizer { gpt2 { vocab: '" +
+             vocabulary + "' merges: '/nonexistent' } } } }";
+  const Refused no_json(job);
+  no_json.expect_error_line(2, {vocabulary, "no JSON from byte"});
+  no_json.expect_nothing_written();
+}
+
 BOOST_AUTO_TEST_CASE(weights_of_another_model) {
   Cluster cluster;
   JobText job = good_job();

@@ -2,6 +2,8 @@
 
 #include <regex>
 
+#include <nlohmann/json.hpp>
+
 #include "integration/cluster.hpp"
 #include "job_text.hpp"
 
@@ -36,17 +38,98 @@ void write_demo_weights(const Cluster& cluster) {
   BOOST_REQUIRE_MESSAGE(outcome.code == 0, outcome.error);
 }
 
+/// Files of CIFAR-10 with two images each, of black and of grey.
+std::string write_cifar(const TemporaryDirectory& files) {
+  const auto record = [](char label, char pixel) {
+    return std::string(1, label) + std::string(3072, pixel);
+  };
+  for (const std::string name : {"data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4",
+                                 "data_batch_5", "test_batch"})
+    files.write(name + ".bin", record(1, 0) + record(9, 100));
+  return files.path().string();
+}
+
+/// A PNG file of 2 x 2 pixels, written by Pillow.
+const std::string tiny_png(
+    "\x89\x50\x4E\x47\x0D\x0A\x1A\x0A\x00\x00\x00\x0D\x49\x48\x44\x52\x00\x00\x00\x02\x00\x00\x00"
+    "\x02"
+    "\x08\x02\x00\x00\x00\xFD\xD4\x9A\x73\x00\x00\x00\x16\x49\x44\x41\x54\x78\x9C\x63\xF8\xCF\xC0"
+    "\xC0"
+    "\xF0\x9F\x81\x81\x81\xE1\x3F\x27\x07\x3B\x00\x1A\x26\x03\x16\x5C\x56\xFB\xD8\x00\x00\x00\x00"
+    "\x49"
+    "\x45\x4E\x44\xAE\x42\x60\x82",
+    79);
+
+/// Two classes with two images each.
+std::string write_images(const TemporaryDirectory& files) {
+  for (const std::string name : {"cat", "dog"}) {
+    std::filesystem::create_directory(files.path() / name);
+    files.write(name + "/1.png", tiny_png);
+    files.write(name + "/2.png", tiny_png);
+  }
+  return files.path().string();
+}
+
+/// Small files in place of the data sets that a job file does not bring along.
+class StandInData {
+ public:
+  StandInData() : cifar_(write_cifar(cifar_files_)), images_(write_images(image_files_)) {}
+
+  std::vector<std::string> overrides(const std::string& job_file) const {
+    if (job_file.find("cifar") != std::string::npos) return of("cifar", cifar_);
+    if (job_file.find("image_folder") != std::string::npos) return of("image_folder", images_);
+    return {};
+  }
+  const std::string& images() const { return images_; }
+
+ private:
+  static std::vector<std::string> of(const std::string& kind, const std::string& directory) {
+    return {"plugin.data." + kind + ".directory=" + directory,
+            "plugin.evaluation.data." + kind + ".directory=" + directory};
+  }
+
+  TemporaryDirectory cifar_files_;
+  TemporaryDirectory image_files_;
+  std::string cifar_;
+  std::string images_;
+};
+
+/// A job file cut down to an epoch of a small model on the device "fake".
+Process run_small(const Cluster& cluster, const StandInData& data, const std::string& name,
+                  const std::vector<std::string>& more) {
+  auto overrides = data.overrides(name);
+  overrides.insert(overrides.end(),
+                   {"plugin.stages[0].device=fake", "plugin.stages[1].device=fake",
+                    "plugin.model.resnet.depth=18", "plugin.model.resnet.width_multiplier=0.125",
+                    "plugin.epochs=1"});
+  overrides.insert(overrides.end(), more.begin(), more.end());
+  auto arguments = set(overrides);
+  arguments.emplace_back("--json");
+  return cluster.run(configs + name + ".textproto", arguments);
+}
+
+/// The object that the job printed at its end.
+nlohmann::json result_of(Process run) {
+  std::string last;
+  while (auto line = run.read_line()) last = std::move(*line);
+  BOOST_REQUIRE_MESSAGE(run.wait().value_or(-1) == 0, run.error_output());
+  return nlohmann::json::parse(last);
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(example_jobs)
 
 BOOST_AUTO_TEST_CASE(every_job_file_passes_the_check) {
   const Cluster demo;
+  const StandInData data;
   write_demo_weights(demo);
   const auto files = job_files();
-  BOOST_TEST(files.size() >= 4u);
+  BOOST_TEST(files.size() >= 6u);
   for (const auto& file : files) {
     std::vector<std::string> arguments{"check", file};
+    const auto stand_ins = set(data.overrides(file));
+    arguments.insert(arguments.end(), stand_ins.begin(), stand_ins.end());
     if (file.find("predict") != std::string::npos) {
       const auto weights = set({"plugin.init_from=" + demo.out() + "/weights.safetensors"});
       arguments.insert(arguments.end(), weights.begin(), weights.end());
@@ -58,6 +141,46 @@ BOOST_AUTO_TEST_CASE(every_job_file_passes_the_check) {
     BOOST_TEST(check.wait().value_or(-1) == 0, file << ": " << check.error_output());
     BOOST_TEST(check.error_output().empty(), check.error_output());
   }
+}
+
+BOOST_AUTO_TEST_CASE(the_cifar_job_trains_and_evaluates) {
+  const Cluster cluster;
+  const StandInData data;
+  const auto result = result_of(
+      run_small(cluster, data, "cifar10", {"plugin.batch_size=4", "plugin.micro_batch_size=2"}));
+  BOOST_TEST(result.at("steps") == 3);
+  BOOST_TEST(result.at("samples") == 10);
+  BOOST_TEST(result.at("evaluation_samples") == 2);
+  BOOST_TEST(!result.contains("skipped_files"));
+}
+
+BOOST_AUTO_TEST_CASE(unreadable_images_are_counted_or_end_the_job) {
+  const StandInData data;
+  const std::string damaged = data.images() + "/dog/1.png";
+  std::filesystem::resize_file(damaged, 60);
+  const std::vector<std::string> small = {"plugin.batch_size=2", "plugin.micro_batch_size=1",
+                                          "plugin.data.image_folder.size=32",
+                                          "plugin.evaluation.data.image_folder.size=32",
+                                          "plugin.evaluation.data.image_folder.resize=32"};
+  // Training skips it, and so the evaluation is told to.
+  auto skip = small;
+  skip.push_back("plugin.evaluation.data.image_folder.on_corrupt=ON_CORRUPT_SKIP");
+  const Cluster cluster;
+  const auto result = result_of(run_small(cluster, data, "image_folder", skip));
+  BOOST_TEST(result.at("samples") == 4);
+  BOOST_TEST(result.at("skipped_files") == 1);
+  const auto events = read_text(cluster.out() + "/events.jsonl");
+  BOOST_TEST(events.find("\"skipped_file\"") != std::string::npos, events);
+  BOOST_TEST(events.find(damaged) != std::string::npos, events);
+
+  const Cluster strict;
+  auto fail = small;
+  fail.push_back("plugin.data.image_folder.on_corrupt=ON_CORRUPT_FAIL");
+  const auto outcome = outcome_of(run_small(strict, data, "image_folder", fail));
+  BOOST_TEST(outcome.code == 2);
+  BOOST_TEST(is_one_error_line(outcome.error), outcome.error);
+  BOOST_TEST(outcome.error.find(damaged + ": cannot decode the PNG file") != std::string::npos,
+             outcome.error);
 }
 
 #ifdef TEST_LIBTORCH

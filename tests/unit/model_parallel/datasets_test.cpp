@@ -1,77 +1,18 @@
-#include <google/protobuf/text_format.h>
-
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
-#include <cstring>
 #include <set>
 
 #include "data/data_source.hpp"
 #include "data/safetensors.hpp"
+#include "unit/model_parallel/dataset_tools.hpp"
 #include "unit/model_parallel/temporary_directory.hpp"
 
 namespace mp = troupe::mp;
-using troupe::Blob;
+using namespace troupe::mp::test;
 using troupe::test::TemporaryDirectory;
-using Source = std::unique_ptr<mp::DataSource>;
 
 namespace {
-
-enum class Loss { none, mse, cross_entropy };
-
-mp::DataOptions options_for(Loss loss, mp::v1::DType dtype = mp::v1::DTYPE_FLOAT32,
-                            std::uint64_t seed = 42) {
-  mp::DataOptions options;
-  options.seed = seed;
-  options.dtype = dtype;
-  options.need_targets = loss != Loss::none;
-  if (loss == Loss::mse) options.loss.mutable_mse();
-  if (loss == Loss::cross_entropy) options.loss.mutable_cross_entropy();
-  return options;
-}
-
-troupe::Result<Source> try_open(const std::string& text, const mp::DataOptions& options) {
-  mp::v1::Data data;
-  BOOST_REQUIRE(google::protobuf::TextFormat::ParseFromString(text, &data));
-  return mp::open_data(data, options);
-}
-
-Source open(const std::string& text, const mp::DataOptions& options) {
-  auto source = try_open(text, options);
-  if (!source.ok()) BOOST_FAIL(source.error().to_string());
-  return std::move(*source);
-}
-
-mp::Batch batch(mp::DataSource& source, std::uint64_t epoch, std::uint64_t index,
-                std::uint32_t size) {
-  auto result = source.batch(epoch, index, size);
-  if (!result.ok()) BOOST_FAIL(result.error().to_string());
-  for (const auto& [name, tensor] : result->fields) {
-    BOOST_TEST(tensor.validate().ok());
-    BOOST_TEST(tensor.shape[0] == static_cast<std::int64_t>(result->samples));
-  }
-  return std::move(*result);
-}
-
-bool same_bytes(const mp::HostTensor& a, const mp::HostTensor& b) {
-  return a.shape == b.shape && a.dtype == b.dtype && a.data.size() == b.data.size() &&
-         std::memcmp(a.data.data(), b.data.data(), a.data.size()) == 0;
-}
-
-void expect_error(const std::string& text, const mp::DataOptions& options, const std::string& where,
-                  const std::string& what) {
-  const auto source = try_open(text, options);
-  BOOST_REQUIRE_MESSAGE(!source.ok(), "accepted: " + text);
-  BOOST_TEST((source.error().code == troupe::ErrorCode::bad_input));
-  BOOST_TEST(source.error().where.find(where) != std::string::npos, source.error().to_string());
-  BOOST_TEST(source.error().to_string().find(what) != std::string::npos,
-             source.error().to_string());
-}
-
-template <class T>
-mp::HostTensor make(mp::v1::DType dtype, mp::Shape shape, const std::vector<T>& values) {
-  return {dtype, std::move(shape), Blob::copy_of(values.data(), values.size() * sizeof(T))};
-}
 
 std::string idx(std::initializer_list<unsigned char> shape, const std::string& content) {
   std::string bytes = {0, 0, 8, static_cast<char>(shape.size())};
@@ -277,6 +218,48 @@ BOOST_AUTO_TEST_CASE(tensor_files_are_checked_against_the_loss_and_each_other) {
   expect_error(text("inputs", "two"), options_for(Loss::mse), path, "needs floats");
   expect_error("tensors { path: '/nonexistent' }", ce, "/nonexistent", "cannot open");
   BOOST_TEST(try_open(text("inputs", "absent"), options_for(Loss::none)).ok());
+}
+
+BOOST_AUTO_TEST_CASE(further_fields_of_a_tensor_file_have_any_name) {
+  const TemporaryDirectory directory;
+  const auto path = (directory.path() / "x.safetensors").string();
+  mp::TensorMap tensors;
+  tensors["inputs"] = make<float>(mp::v1::DTYPE_FLOAT32, {3}, {1, 2, 3});
+  tensors["targets"] = make<std::int64_t>(mp::v1::DTYPE_INT64, {3}, {1, 2, 3});
+  tensors["m"] = make<std::uint8_t>(mp::v1::DTYPE_BOOL, {3, 2}, {1, 0, 1, 1, 0, 0});
+  tensors["w"] = make<float>(mp::v1::DTYPE_FLOAT32, {3}, {0.5, 1, 2});
+  tensors["positions"] = make<std::int32_t>(mp::v1::DTYPE_INT32, {3, 1}, {7, 8, 9});
+  tensors["two"] = make<float>(mp::v1::DTYPE_FLOAT32, {2}, {1, 2});
+  BOOST_REQUIRE(mp::write_safetensors(path, tensors).ok());
+  const auto text = [&](const std::string& fields) {
+    return "tensors { path: '" + path + "' " + fields + " }";
+  };
+  const std::string three =
+      "fields { key: 'mask' value: 'm' } fields { key: 'weights' value: 'w' } "
+      "fields { key: 'positions' value: 'positions' }";
+  const auto ce = options_for(Loss::cross_entropy, mp::v1::DTYPE_FLOAT64);
+  auto source = open(text(three), ce);
+  const std::vector<std::string> names{"inputs", "mask", "positions", "targets", "weights"};
+  BOOST_TEST(source->fields() == names, boost::test_tools::per_element());
+  const auto last = batch(*source, 0, 1, 2);
+  BOOST_TEST(last.fields.size() == 5u);
+  BOOST_TEST((last.fields.at("mask").dtype == mp::v1::DTYPE_BOOL));
+  BOOST_TEST((last.fields.at("mask").shape == mp::Shape{1, 2}));
+  BOOST_TEST(last.fields.at("weights").as<double>()[0] == 2.0);
+  BOOST_TEST((last.fields.at("positions").dtype == mp::v1::DTYPE_INT32));
+  BOOST_TEST(last.fields.at("positions").as<std::int32_t>()[0] == 9);
+  // They go through the shuffle with their samples.
+  auto shuffled = open(text(three) + " shuffle: true", ce);
+  const auto all = batch(*shuffled, 3, 0, 3);
+  for (int i = 0; i < 3; ++i)
+    BOOST_TEST(all.fields.at("positions").as<std::int32_t>()[i] ==
+               6 + all.fields.at("targets").as<std::int64_t>()[i]);
+
+  expect_error(text("fields { key: 'mask' value: 'x' }"), ce, path, "no tensor 'x'");
+  expect_error(text("fields { key: 'mask' value: 'two' }"), ce, path, "must be equal");
+  expect_error(text("fields { key: 'inputs' value: 'm' }"), ce, "data.tensors.fields",
+               "further fields");
+  expect_error(text("fields { key: '' value: 'm' }"), ce, "data.tensors.fields", "without a name");
 }
 
 BOOST_AUTO_TEST_CASE(idx_pixels_are_scaled_and_normalised) {
