@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/convert.hpp"
+#include "core/loss_config.hpp"
 #include "data/idx.hpp"
 #include "data/sample_order.hpp"
 #include "data/tensor_tools.hpp"
@@ -131,8 +132,9 @@ Result<ImageFiles> idx_files(const v1::IdxData& config, const DataOptions& optio
 Result<std::unique_ptr<DataSource>> open_images(const v1::Data& data, const DataOptions& options) {
   const bool fashion = data.has_fashion_mnist();
   const std::string where = options.where + (fashion ? ".fashion_mnist" : ".idx");
-  if (options.need_targets && options.loss.has_mse())
-    return bad_input(where, "labels are class indices, mean squared error cannot use them",
+  if (options.need_targets && wants_numbers(options.loss))
+    return bad_input(where,
+                     "labels are class indices, " + describe(options.loss) + " cannot use them",
                      "write the loss cross_entropy");
   TROUPE_ASSIGN(const ImageFiles files, fashion ? fashion_mnist_files(data.fashion_mnist(), where)
                                                 : idx_files(data.idx(), options));

@@ -41,16 +41,22 @@ std::string result_json(const Plan& plan, const TrainingResult& result) {
   if (result.evaluation)
     json.add("accuracy", accuracy(result.evaluation->totals))
         .add("evaluation_loss", result.evaluation->totals.loss)
-        .add("evaluation_samples", result.evaluation->totals.samples);
+        .add("evaluation_samples", result.evaluation->totals.samples)
+        .add("evaluation_counted", result.evaluation->totals.counted);
   return json.add("weights", result.weights).add_json("stages", "[" + stages + "]").text();
 }
 
 }  // namespace
 
 double accuracy(const LossTotals& totals) {
-  return totals.samples == 0
+  return totals.counted == 0
              ? 0
-             : static_cast<double>(totals.correct) / static_cast<double>(totals.samples);
+             : static_cast<double>(totals.correct) / static_cast<double>(totals.counted);
+}
+
+std::string describe_counted(const LossTotals& totals) {
+  if (totals.counted == totals.samples) return fmt::format("{} samples", totals.samples);
+  return fmt::format("{} targets of {} samples", totals.counted, totals.samples);
 }
 
 void print_closing_report(Console& console, const Plan& plan, const TrainingResult& result) {
@@ -61,8 +67,8 @@ void print_closing_report(Console& console, const Plan& plan, const TrainingResu
                            result.last_loss));
   if (result.evaluation) {
     const auto& totals = result.evaluation->totals;
-    console.line(fmt::format("accuracy {:.2f} % on {} samples, loss {:.6g}", 100 * accuracy(totals),
-                             totals.samples, totals.loss));
+    console.line(fmt::format("accuracy {:.2f} % on {}, loss {:.6g}", 100 * accuracy(totals),
+                             describe_counted(totals), totals.loss));
   }
   for (const auto& times : result.stages.by_stage()) console.line(stage_line(plan, times));
   if (!result.weights.empty()) console.line("weights in " + result.weights);

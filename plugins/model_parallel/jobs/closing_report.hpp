@@ -23,8 +23,12 @@ struct TrainingResult {
   std::string weights;  ///< path; empty when discarded
 };
 
-/// Share of the samples that were classified correctly, in [0, 1].
+/// Share of what counts (samples, or targets that are not ignored) that was classified correctly,
+/// in [0, 1].
 double accuracy(const LossTotals& totals);
+
+/// "100 samples", or "9000 targets of 100 samples".
+std::string describe_counted(const LossTotals& totals);
 
 /// Prints the result: lines of text, and an object for `--json`.
 void print_closing_report(Console& console, const Plan& plan, const TrainingResult& result);

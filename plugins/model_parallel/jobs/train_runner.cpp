@@ -52,6 +52,7 @@ class Training {
     options.schedule = config_.schedule();
     options.learning_rates = std::move(train_.learning_rates);
     options.clip_grad_norm = config_.clip_grad_norm();
+    options.batches_in_step = train_.batches_in_step;
     options.allow_mixed_numerics = config_.allow_mixed_numerics();
     options.feeds[v1::Key::KIND_TRAIN] = std::move(train_.training);
     if (train_.evaluation) options.feeds[v1::Key::KIND_EVAL] = std::move(*train_.evaluation);
@@ -101,7 +102,8 @@ class Training {
                                           train_.steps, step.totals.loss, step.seconds));
       return;
     }
-    const auto left = static_cast<double>(train_.steps - step.step) * config_.batch_size();
+    const auto left = static_cast<double>(train_.steps - step.step) *
+                      static_cast<double>(train_.batches_in_step * config_.batch_size());
     const auto& rate = result_.throughput;
     session_.console().progress(
         static_cast<double>(step.step) / static_cast<double>(train_.steps),
@@ -123,12 +125,13 @@ class Training {
                               .add("loss", outcome.totals.loss)
                               .add("accuracy", accuracy(outcome.totals))
                               .add("samples", outcome.totals.samples)
+                              .add("counted", outcome.totals.counted)
                               .add("seconds", outcome.seconds)
                               .text());
     if (result_.steps < train_.steps)
-      session_.console().line(fmt::format("step {}: accuracy {:.2f} % on {} samples, loss {:.6g}",
+      session_.console().line(fmt::format("step {}: accuracy {:.2f} % on {}, loss {:.6g}",
                                           result_.steps, 100 * accuracy(outcome.totals),
-                                          outcome.totals.samples, outcome.totals.loss));
+                                          describe_counted(outcome.totals), outcome.totals.loss));
     return {};
   }
 
