@@ -19,6 +19,7 @@ struct TrainingResult {
   Throughput throughput;    ///< of the training steps
   double wall_seconds = 0;  ///< everything, start to end
   std::optional<EvaluationOutcome> evaluation;
+  bool classifies = false;  ///< the loss is one of class indices, so that there is an accuracy
   StageTotals stages;
   std::string weights;  ///< path; empty when discarded
 };
@@ -27,8 +28,9 @@ struct TrainingResult {
 /// in [0, 1].
 double accuracy(const LossTotals& totals);
 
-/// "100 samples", or "9000 targets of 100 samples".
-std::string describe_counted(const LossTotals& totals);
+/// "accuracy 91.25 % on 400 samples, loss 0.3"; the accuracy only of what `classifies`. Where
+/// targets count, "on 9000 targets of 400 samples".
+std::string describe_evaluation(const LossTotals& totals, bool classifies);
 
 /// Prints the result: lines of text, and an object for `--json`.
 void print_closing_report(Console& console, const Plan& plan, const TrainingResult& result);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "actors/driver.hpp"
+#include "core/loss_config.hpp"
 #include "data/safetensors.hpp"
 #include "jobs/closing_report.hpp"
 #include "jobs/metrics_file.hpp"
@@ -29,6 +30,7 @@ class Training {
   Training(JobSession& session, const v1::TrainJob& config, TrainPlan train)
       : session_(session), config_(config), train_(std::move(train)) {
     result_.stages = StageTotals(train_.plan.stages.size());
+    result_.classifies = wants_class_indices(config_.loss());
   }
 
   Result<void> run() {
@@ -119,19 +121,18 @@ class Training {
     }
     evaluated_step_ = result_.steps;
     result_.evaluation = outcome;
-    session_.record_event(JsonObject()
-                              .add("event", "evaluation")
-                              .add("step", result_.steps)
-                              .add("loss", outcome.totals.loss)
-                              .add("accuracy", accuracy(outcome.totals))
-                              .add("samples", outcome.totals.samples)
-                              .add("counted", outcome.totals.counted)
-                              .add("seconds", outcome.seconds)
-                              .text());
+    JsonObject event;
+    event.add("event", "evaluation")
+        .add("step", result_.steps)
+        .add("loss", outcome.totals.loss)
+        .add("samples", outcome.totals.samples)
+        .add("counted", outcome.totals.counted)
+        .add("seconds", outcome.seconds);
+    if (result_.classifies) event.add("accuracy", accuracy(outcome.totals));
+    session_.record_event(event.text());
     if (result_.steps < train_.steps)
-      session_.console().line(fmt::format("step {}: accuracy {:.2f} % on {}, loss {:.6g}",
-                                          result_.steps, 100 * accuracy(outcome.totals),
-                                          describe_counted(outcome.totals), outcome.totals.loss));
+      session_.console().line(fmt::format("step {}: {}", result_.steps,
+                                          describe_evaluation(outcome.totals, result_.classifies)));
     return {};
   }
 
