@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include <google/protobuf/text_format.h>
 #include <boost/test/unit_test.hpp>
 
 #include "core/model_catalog.hpp"
@@ -62,12 +63,10 @@ v1::Layer of_resnet(std::uint32_t depth, const std::string& name, std::uint32_t 
                        [&](const v1::Layer& layer) { return layer.name() == name; });
 }
 
-LayerCase loss_case(const std::string& name) {
+/// `loss`: as in a job file.
+LayerCase loss_case(const std::string& name, const std::string& loss) {
   LayerCase c{name, written("outputs", "identity"), v1::Loss()};
-  if (name == "mse")
-    c.loss->mutable_mse();
-  else
-    c.loss->mutable_cross_entropy();
+  BOOST_REQUIRE(google::protobuf::TextFormat::ParseFromString(loss, &*c.loss));
   return c;
 }
 
@@ -166,8 +165,38 @@ BOOST_AUTO_TEST_CASE(bottleneck) { check({"bottleneck", of_resnet(50, "layer2.0"
 
 BOOST_AUTO_TEST_CASE(head) { check({"head", of_resnet(18, "fc")}); }
 
-BOOST_AUTO_TEST_CASE(mean_squared_error) { check(loss_case("mse")); }
+BOOST_AUTO_TEST_CASE(mean_squared_error) { check(loss_case("mse", "mse {}")); }
 
-BOOST_AUTO_TEST_CASE(cross_entropy) { check(loss_case("cross_entropy")); }
+BOOST_AUTO_TEST_CASE(mean_absolute_error) { check(loss_case("l1", "l1 {}")); }
+
+BOOST_AUTO_TEST_CASE(huber) {
+  check(loss_case("huber", "huber {}"));
+  check(loss_case("huber_delta", "huber { delta: 0.25 }"));
+}
+
+BOOST_AUTO_TEST_CASE(binary_cross_entropy) {
+  check(loss_case("bce", "bce_with_logits {}"));
+  check(loss_case("bce_weights",
+                  "bce_with_logits { pos_weight: [0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.25, "
+                  "2.5] }"));
+  check(loss_case("bce_weight", "bce_with_logits { pos_weight: 2.5 }"));
+}
+
+BOOST_AUTO_TEST_CASE(cross_entropy) {
+  check(loss_case("cross_entropy", "cross_entropy {}"));
+  check(loss_case("cross_entropy_smoothed", "cross_entropy { label_smoothing: 0.1 }"));
+  check(loss_case("cross_entropy_ignored", "cross_entropy {}"));
+  check(loss_case("cross_entropy_ignore_index",
+                  "cross_entropy { ignore_index: 3 label_smoothing: 0.2 }"));
+}
+
+BOOST_AUTO_TEST_CASE(cross_entropy_of_tokens) {
+  check(loss_case("cross_entropy_tokens", "cross_entropy { label_smoothing: 0.1 }"));
+}
+
+BOOST_AUTO_TEST_CASE(cross_entropy_against_probabilities) {
+  check(loss_case("cross_entropy_probabilities", "cross_entropy { label_smoothing: 0.1 }"));
+  check(loss_case("cross_entropy_token_probabilities", "cross_entropy {}"));
+}
 
 BOOST_AUTO_TEST_SUITE_END()

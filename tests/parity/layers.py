@@ -78,6 +78,58 @@ def cases():
     ), "", (3, 512, 4, 4)
 
 
+def tokens(loss):
+    """PyTorch has the classes in the second dimension, Troupe in the last."""
+    return lambda outputs, targets: loss(
+        outputs.transpose(1, -1), targets.transpose(1, -1) if targets.dim() == 3 else targets
+    )
+
+
+def some_ignored(targets, index):
+    targets[torch.rand(targets.shape) < 0.4] = index
+    return targets
+
+
+def losses():
+    """Yields (name, loss, outputs of the model, targets)."""
+    numbers = (6, 10)
+    yield "mse", nn.MSELoss(), torch.randn(numbers), torch.randn(numbers)
+    yield "l1", nn.L1Loss(), torch.randn(numbers), torch.randn(numbers)
+    yield "huber", nn.HuberLoss(), 3 * torch.randn(numbers), torch.randn(numbers)
+    yield "huber_delta", nn.HuberLoss(delta=0.25), torch.randn(numbers), torch.randn(numbers)
+    yield "bce", nn.BCEWithLogitsLoss(), 3 * torch.randn(numbers), torch.rand(numbers)
+    weights = torch.arange(1, 11, dtype=torch.float64) / 4
+    yield "bce_weights", nn.BCEWithLogitsLoss(pos_weight=weights), torch.randn(
+        3, 4, 10
+    ), torch.rand(3, 4, 10)
+    yield "bce_weight", nn.BCEWithLogitsLoss(
+        pos_weight=torch.tensor([2.5], dtype=torch.float64)
+    ), torch.randn(numbers), torch.rand(numbers)
+
+    def classes(*shape):
+        return torch.randint(10, shape)
+
+    yield "cross_entropy", nn.CrossEntropyLoss(), 3 * torch.randn(numbers), classes(6)
+    yield "cross_entropy_smoothed", nn.CrossEntropyLoss(label_smoothing=0.1), torch.randn(
+        numbers
+    ), classes(6)
+    yield "cross_entropy_ignored", nn.CrossEntropyLoss(), torch.randn(20, 10), some_ignored(
+        classes(20), -100
+    )
+    yield "cross_entropy_ignore_index", nn.CrossEntropyLoss(
+        ignore_index=3, label_smoothing=0.2
+    ), torch.randn(20, 10), some_ignored(classes(20), 3)
+    yield "cross_entropy_tokens", tokens(nn.CrossEntropyLoss(label_smoothing=0.1)), torch.randn(
+        4, 5, 10
+    ), some_ignored(classes(4, 5), -100)
+    yield "cross_entropy_probabilities", nn.CrossEntropyLoss(label_smoothing=0.1), torch.randn(
+        numbers
+    ), torch.randn(numbers).softmax(1)
+    yield "cross_entropy_token_probabilities", tokens(nn.CrossEntropyLoss()), torch.randn(
+        4, 5, 10
+    ), torch.randn(4, 5, 10).softmax(2)
+
+
 def gradients(name, inputs, module, prefix, tensors):
     tensors[f"{name}/expected/input_gradient"] = inputs.grad
     for parameter_name, parameter in module.named_parameters():
@@ -117,9 +169,8 @@ def main():
     tensors = {}
     for name, module, prefix, shape in cases():
         layer_tensors(name, module, prefix, shape, tensors)
-    loss_tensors("mse", nn.MSELoss(), torch.randn(6, 10), torch.randn(6, 10), tensors)
-    classes = torch.randint(10, (6,))
-    loss_tensors("cross_entropy", nn.CrossEntropyLoss(), 3 * torch.randn(6, 10), classes, tensors)
+    for name, loss, inputs, targets in losses():
+        loss_tensors(name, loss, inputs, targets, tensors)
     write_safetensors(pathlib.Path(sys.argv[1]), {k: v.detach() for k, v in tensors.items()})
 
 

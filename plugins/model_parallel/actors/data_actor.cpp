@@ -1,5 +1,7 @@
 #include "actors/data_actor.hpp"
 
+#include <algorithm>
+#include <deque>
 #include <optional>
 #include <utility>
 
@@ -16,8 +18,10 @@
 
 // A run passes through here as: OpenRun (cut it, answer RunOpened), then AdmitMicroBatch for each
 // micro-batch in order. A micro-batch leaves once it is admitted and its batch is built; the batch
-// is let go with its last micro-batch. Memory: the batch in use, the feed's prefetch budget, and
-// the rows of micro-batches that the pipeline's window lets be on their way.
+// is let go with its last micro-batch. Where the weights depend on the targets of the whole step,
+// the first one leaves when all batches of the step are built. Memory: the batch in use, or those
+// of the step; the feed's prefetch budget; and the rows of micro-batches that the pipeline's window
+// lets be on their way.
 
 namespace troupe::mp {
 namespace {
@@ -36,7 +40,10 @@ struct Run {
   BatchCut cut;
   std::uint64_t admitted = 0;
   std::uint64_t sent = 0;
-  std::optional<Batch> batch;  // the one that micro-batch `sent` belongs to, once taken
+  std::uint64_t taken = 0;
+  // Those that were taken, from the one that micro-batch `sent` belongs to.
+  std::deque<Batch> batches;
+  std::optional<RunCounts> counts;  // if the targets of all batches decide the weights
 };
 
 struct DataState {
@@ -87,13 +94,18 @@ struct DataState {
       feed.batches = BatchFeed(feed.plan);
       ++feed.rewinds;
     }
-    if (request.batches > feed.batches.remaining())
+    if (feed.batches.remaining() == 0)
       return fail(internal_error("data", "the feed has no batch left"));
+    const auto batches =
+        feed.batches.in_one_epoch(std::min(request.batches, feed.batches.remaining()));
     std::uint64_t samples = 0;
-    for (std::uint64_t i = 0; i < request.batches; ++i)
+    for (std::uint64_t i = 0; i < batches; ++i)
       samples += feed.batches.samples_in(feed.batches.position() + i);
     begin(request.kind, request.step,
           BatchCut(samples, feed.plan.batch_size, feed.micro_batch_size));
+    // Elsewhere the weight is of no use: the losses are added by what counts.
+    if (request.kind == v1::Key::KIND_TRAIN && config.count.depends_on_targets())
+      run->counts.emplace();
     pump();
   }
 
@@ -101,7 +113,7 @@ struct DataState {
     remember_pipeline();
     const auto samples = request.batch.samples;
     begin(request.kind, request.step, BatchCut(samples, samples, request.micro_batch_size));
-    run->batch = request.batch;
+    run->batches.push_back(request.batch);
   }
 
   void remember_pipeline() {
@@ -133,23 +145,49 @@ struct DataState {
   }
 
   bool has_batch() {
-    if (run->batch) return true;
+    if (run->counts) {
+      while (run->taken < run->cut.batches() && take_batch()) count(run->batches.back());
+      return run->taken == run->cut.batches();
+    }
+    return !run->batches.empty() || take_batch();
+  }
+
+  bool take_batch() {
     const auto found = feeds.find(run->kind);
     if (found == feeds.end() || !found->second.batches.has_ready()) return false;
-    run->batch = found->second.batches.take();
+    run->batches.push_back(found->second.batches.take());
+    ++run->taken;
     return true;
+  }
+
+  /// Counts the micro-batches of the batch that was taken last.
+  void count(const Batch& batch) {
+    for (std::uint32_t begin = 0; begin < batch.samples;) {
+      const auto rows = run->cut.rows_of(run->counts->size());
+      run->counts->add(counted_in(batch, rows));
+      begin = rows.end;
+    }
+  }
+
+  std::uint64_t counted_in(const Batch& batch, const RowRange& rows) const {
+    const auto targets = batch.fields.find("targets");
+    const bool usable = targets != batch.fields.end() && !targets->second.shape.empty() &&
+                        targets->second.shape[0] == batch.samples;
+    if (!usable) return rows.size();  // whoever reads them hears of it when they are sent
+    return config.count.in(targets->second.rows(rows.begin, rows.end));
   }
 
   /// Cuts the next micro-batch and sends its fields to their readers. [life:1]
   void send_next() {
+    const Batch& batch = run->batches.front();
     const auto rows = run->cut.rows_of(run->sent);
     const auto unit = next_unit++;
     for (const auto& [field, readers] : config.readers) {
-      const auto found = run->batch->fields.find(field);
-      if (found == run->batch->fields.end())
+      const auto found = batch.fields.find(field);
+      if (found == batch.fields.end())
         return fail(bad_input("data", "the data set has no \"" + field + "\""));
       const HostTensor& whole = found->second;
-      if (whole.shape.empty() || whole.shape[0] != run->batch->samples)
+      if (whole.shape.empty() || whole.shape[0] != batch.samples)
         return fail(internal_error("data", "\"" + field + "\" of shape " + to_string(whole.shape) +
                                                " does not hold the batch's samples"));
       Value value;
@@ -158,7 +196,7 @@ struct DataState {
       for (const auto& reader : readers)
         postbox.send(reader, TrafficClass::batch, unit, message, value.tensor.data);
     }
-    if (rows.end == run->batch->samples) run->batch.reset();
+    if (rows.end == batch.samples) run->batches.pop_front();
     ++run->sent;
   }
 
@@ -175,9 +213,12 @@ struct DataState {
     auto* forward = message.mutable_forward();
     *forward->mutable_tensor() = make_header(value);
     forward->set_micro_batches(static_cast<std::uint32_t>(run->cut.micro_batches()));
-    forward->set_weight(run->cut.weight_of(run->sent));
+    const Batch& batch = run->batches.front();
+    forward->set_weight(run->counts ? run->counts->weight_of(run->sent)
+                                    : run->cut.weight_of(run->sent));
+    forward->set_counted(run->counts ? run->counts->counted(run->sent) : counted_in(batch, rows));
     forward->set_samples(rows.size());
-    forward->set_first_sample(run->batch->first_sample + rows.begin);
+    forward->set_first_sample(batch.first_sample + rows.begin);
     return message;
   }
 

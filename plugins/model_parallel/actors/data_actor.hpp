@@ -10,6 +10,7 @@
 #include <caf/fwd.hpp>
 
 #include "core/batch_feed.hpp"
+#include "core/loss_config.hpp"
 #include "data/data_source.hpp"
 #include "troupe/address.hpp"
 #include "troupe/mailer.hpp"
@@ -33,6 +34,8 @@ struct DataActorConfig {
   /// Who reads which field of a batch.
   std::map<std::string, std::vector<ActorAddress>> readers;
   std::map<v1::Key::Kind, FeedConfig> feeds;
+  /// Over what the loss is a mean: gives each micro-batch its weight.
+  TargetCount count;
 };
 
 /// Cuts batches into micro-batches and sends each field straight to the stages that read it, when

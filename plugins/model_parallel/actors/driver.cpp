@@ -68,6 +68,7 @@ void Driver::spawn_local_actors(DriverOptions options) {
   data.generation = first.generation();
   data.policy = session_.policy();
   data.readers = plan_.fields;
+  if (plan_.loss_stage) data.count = TargetCount(plan_.stages[*plan_.loss_stage].config.loss());
 
   PipelineActorConfig pipeline;
   pipeline.mailer = mailer;
@@ -75,6 +76,7 @@ void Driver::spawn_local_actors(DriverOptions options) {
   pipeline.generation = first.generation();
   pipeline.stages = stage_addresses(plan_);
   pipeline.schedule = options.schedule;
+  pipeline.batches_in_step = options.batches_in_step;
   for (const auto& [kind, feed] : options.feeds) {
     if (kind == v1::Key::KIND_EVAL) pipeline.evaluation_batches = feed.plan.batches;
     if (kind == v1::Key::KIND_INFER) pipeline.prediction_batches = feed.plan.batches;

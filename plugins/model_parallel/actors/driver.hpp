@@ -22,7 +22,8 @@ struct DriverOptions {
   v1::Schedule schedule = v1::SCHEDULE_ONE_F_ONE_B;
   std::vector<LearningRate> learning_rates;  ///< by group of parameters; none: no training
   double clip_grad_norm = 0;
-  bool wait_for_driver = false;  ///< steps are decided by PipelineClient::apply_step
+  std::uint64_t batches_in_step = 1;  ///< of training; see StepBatches
+  bool wait_for_driver = false;       ///< steps are decided by PipelineClient::apply_step
   /// Announce stages that differ in what decides the bits of results, instead of refusing them.
   bool allow_mixed_numerics = false;
   std::map<v1::Key::Kind, FeedConfig> feeds;

@@ -23,8 +23,9 @@ namespace troupe::mp {
 
 // --- pipeline <-> data -----------------------------------------------------------------------
 
-/// Pipeline -> data: a run begins that takes the next `batches` batches of the feed of its kind.
-/// `rewind` starts that feed from its beginning (evaluations). Answered by RunOpened.
+/// Pipeline -> data: a run begins that takes the next `batches` batches of the feed of its kind, or
+/// those that are left of its epoch. `rewind` starts that feed from its beginning (evaluations).
+/// Answered by RunOpened.
 struct OpenRun {
   v1::Key::Kind kind = v1::Key::KIND_TRAIN;
   std::uint64_t step = 0;

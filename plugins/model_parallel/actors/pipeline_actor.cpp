@@ -207,7 +207,7 @@ struct PipelineState {
   void train_step() {
     if (!begin<StepOutcome>(Activity::training)) return;
     start_run(v1::Key::KIND_TRAIN, ++last_train_step);
-    self->send(config.data, OpenRun{kind, step, 1, false});
+    self->send(config.data, OpenRun{kind, step, config.batches_in_step, false});
   }
 
   void evaluate() {
@@ -551,13 +551,8 @@ struct PipelineState {
   }
 
   void end_evaluation_request() {
-    const auto request = progress.loss_totals();
-    auto& totals = evaluation.totals;
-    totals.loss += request.loss * static_cast<double>(request.samples);
-    totals.samples += request.samples;
-    totals.correct += request.correct;
+    evaluation.totals.add(progress.loss_totals());
     if (batches_left != 0 && !interrupted) return open_forward_only(false);
-    if (totals.samples != 0) totals.loss /= static_cast<double>(totals.samples);
     evaluation.interrupted = batches_left != 0;
     evaluation.seconds = seconds();
     finish(std::move(evaluation));

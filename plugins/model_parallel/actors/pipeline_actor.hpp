@@ -22,6 +22,7 @@ struct PipelineActorConfig {
   v1::Schedule schedule = v1::SCHEDULE_ONE_F_ONE_B;
   caf::actor data;
   caf::actor optimizer;
+  std::uint64_t batches_in_step = 1;     ///< of training, but for the end of an epoch
   std::uint64_t evaluation_batches = 0;  ///< in the evaluation feed
   std::uint64_t prediction_batches = 0;  ///< in the prediction feed
 };

@@ -61,6 +61,7 @@ Result<Plan> plan_of(const JobSession& session, const PipelineOptions& options) 
   request.schedule = options.schedule;
   request.precision = options.precision;
   request.optimizer = options.optimizer;
+  request.batch_norm = options.batch_norm;
   request.locate = in_options;
   TROUPE_ASSIGN(Plan plan, make_plan(request));
   // The caller gives one tensor, the inputs.

@@ -46,7 +46,8 @@ Result<void> StageInbox::keep_value(const MicroBatchKey& key, std::size_t inboun
   auto& held = place->second;
   if (added) {
     held.micro_batch = {
-        key.kind, key.step, key.index, header.samples(), header.first_sample(), header.weight()};
+        key.kind,        key.step,        key.index, header.samples(), header.first_sample(),
+        header.weight(), header.counted()};
     held.micro_batches = header.micro_batches();
     held.unit = delivery.unit;
     held.values.resize(inbound_.size(), absent_value());
@@ -55,7 +56,7 @@ Result<void> StageInbox::keep_value(const MicroBatchKey& key, std::size_t inboun
   }
   const auto& known = held.micro_batch;
   if (known.samples != header.samples() || known.first_sample != header.first_sample() ||
-      known.weight != header.weight())
+      known.weight != header.weight() || known.counted != header.counted())
     return internal_error(to_string(key), "two messages disagree about its samples or weight");
   held.wants_gradient[inbound] = value.requires_grad;
   held.values[inbound] = std::move(value);

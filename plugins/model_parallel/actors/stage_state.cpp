@@ -314,6 +314,7 @@ void StageState::send_outputs(const MicroBatchKey& key, const ForwardOutcome& ou
     forward->set_weight(held.micro_batch.weight);
     forward->set_samples(held.micro_batch.samples);
     forward->set_first_sample(held.micro_batch.first_sample);
+    forward->set_counted(held.micro_batch.counted);
     actor_.postbox.send(to_address(outbound.reader()), TrafficClass::activation, held.unit, message,
                         output.tensor.data);  // [life:5]
   }
@@ -339,8 +340,8 @@ void StageState::send_loss(const MicroBatchKey& key, const LossValue& loss) {
   auto message = message_about(key);
   auto* report = message.mutable_loss();
   report->set_loss_bits(bits_of(loss.loss));
-  report->set_weight(micro_batch.weight);
   report->set_samples(micro_batch.samples);
+  report->set_counted(micro_batch.counted);
   report->set_correct(loss.correct);
   actor_.postbox.send_control(pipeline_, message);
 }

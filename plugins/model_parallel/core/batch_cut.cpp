@@ -50,4 +50,14 @@ double BatchCut::weight_of(std::uint64_t index) const {
   return static_cast<double>(rows_of(index).size()) / static_cast<double>(samples_);
 }
 
+void RunCounts::add(std::uint64_t counted) {
+  counted_.push_back(counted);
+  total_ += counted;
+}
+
+double RunCounts::weight_of(std::uint64_t index) const {
+  if (total_ == 0) return 0;
+  return static_cast<double>(counted_[index]) / static_cast<double>(total_);
+}
+
 }  // namespace troupe::mp

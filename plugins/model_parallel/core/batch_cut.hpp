@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace troupe::mp {
 
@@ -39,6 +40,25 @@ class BatchCut {
   std::uint64_t samples_ = 0;
   std::uint32_t batch_size_ = 1;
   std::uint32_t micro_batch_size_ = 1;
+};
+
+/// What the loss counts in each micro-batch of a run, in order, where that is not known before all
+/// of the run's targets are.
+class RunCounts {
+ public:
+  void add(std::uint64_t counted);
+
+  /// How many micro-batches are counted.
+  std::uint64_t size() const { return counted_.size(); }
+  std::uint64_t counted(std::uint64_t index) const { return counted_[index]; }
+
+  /// Share of all that count in the run: the weight of the micro-batch's loss and gradients. 0 for
+  /// each where nothing counts.
+  double weight_of(std::uint64_t index) const;
+
+ private:
+  std::vector<std::uint64_t> counted_;
+  std::uint64_t total_ = 0;
 };
 
 }  // namespace troupe::mp

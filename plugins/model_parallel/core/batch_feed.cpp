@@ -20,8 +20,16 @@ std::uint64_t bytes_of(const Batch& batch) {
 
 BatchRef BatchFeed::ref(std::uint64_t ordinal) const {
   if (plan_.samples == 0) return {0, ordinal};
-  const std::uint64_t per_epoch = (plan_.samples + plan_.batch_size - 1) / plan_.batch_size;
-  return {ordinal / per_epoch, ordinal % per_epoch};
+  return {ordinal / batches_in_epoch(), ordinal % batches_in_epoch()};
+}
+
+std::uint64_t BatchFeed::batches_in_epoch() const {
+  return (plan_.samples + plan_.batch_size - 1) / plan_.batch_size;
+}
+
+std::uint64_t BatchFeed::in_one_epoch(std::uint64_t wanted) const {
+  if (plan_.samples == 0) return wanted;
+  return std::min(wanted, batches_in_epoch() - ref(taken_).index);
 }
 
 std::uint32_t BatchFeed::samples_in(std::uint64_t ordinal) const {

@@ -39,6 +39,9 @@ class BatchFeed {
   /// How many samples that batch has.
   std::uint32_t samples_in(std::uint64_t ordinal) const;
 
+  /// How many of the next `wanted` batches, which the feed must have, belong to one epoch.
+  std::uint64_t in_one_epoch(std::uint64_t wanted) const;
+
   /// Which batch to build now, if any; the caller begins it and reports `built`.
   std::optional<BatchRef> begin_build();
   void built(Batch batch);
@@ -54,6 +57,8 @@ class BatchFeed {
   const FeedPlan& plan() const { return plan_; }
 
  private:
+  std::uint64_t batches_in_epoch() const;
+
   FeedPlan plan_;
   std::uint64_t begun_ = 0;
   std::uint64_t taken_ = 0;

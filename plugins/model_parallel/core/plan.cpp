@@ -9,6 +9,7 @@
 
 #include "core/layer_cut.hpp"
 #include "core/layer_reads.hpp"
+#include "core/loss_config.hpp"
 #include "core/optimizer_config.hpp"
 #include "core/schedule.hpp"
 
@@ -22,7 +23,7 @@ std::uint32_t output_count(const v1::Layer& layer) {
 v1::Layer make_loss_layer(const v1::Loss& loss, const v1::Layer& last) {
   v1::Layer layer;
   layer.set_name(loss_layer);
-  layer.set_kind(loss.kind_case() == v1::Loss::kCrossEntropy ? "loss.cross_entropy" : "loss.mse");
+  set_loss_kind(loss, layer);
   *layer.add_reads() = output_of(last.name(), 0);
   *layer.add_reads() = batch_field("targets");
   return layer;
@@ -153,6 +154,9 @@ v1::StageConfig base_config(const PlanRequest& request, std::uint32_t s) {
   config.set_threads(stage.threads());
   config.set_frozen(stage.frozen());
   config.set_train(request.train);
+  config.set_batch_norm(request.batch_norm == v1::BATCH_NORM_UNSPECIFIED
+                            ? v1::BATCH_NORM_PER_MICRO_BATCH
+                            : request.batch_norm);
   config.set_slow_down_seconds(stage.slow_down_seconds());
   return config;
 }

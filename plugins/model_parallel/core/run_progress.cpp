@@ -40,14 +40,26 @@ Result<void> RunProgress::add_loss(std::uint32_t micro_batch, const v1::LossRepo
   return {};
 }
 
+void LossTotals::add(const LossTotals& other) {
+  const double sum =
+      loss * static_cast<double>(counted) + other.loss * static_cast<double>(other.counted);
+  samples += other.samples;
+  counted += other.counted;
+  correct += other.correct;
+  if (counted != 0) loss = sum / static_cast<double>(counted);
+}
+
 LossTotals RunProgress::loss_totals() const {
   LossTotals totals;
+  double sum = 0;
   for (const auto& report : losses_) {
     if (!report) continue;
-    totals.loss += report->weight() * double_from_bits(report->loss_bits());
+    sum += static_cast<double>(report->counted()) * double_from_bits(report->loss_bits());
     totals.samples += report->samples();
+    totals.counted += report->counted();
     totals.correct += report->correct();
   }
+  if (totals.counted != 0) totals.loss = sum / static_cast<double>(totals.counted);
   return totals;
 }
 

@@ -12,9 +12,13 @@ namespace troupe::mp {
 
 /// What the loss layer said of a whole run.
 struct LossTotals {
-  double loss = 0;  ///< mean over the run's samples
+  double loss = 0;  ///< mean over all that count; 0 where nothing does
   std::uint64_t samples = 0;
-  std::uint64_t correct = 0;  ///< samples whose highest output is the target
+  std::uint64_t counted = 0;  ///< samples, or targets that are not ignored
+  std::uint64_t correct = 0;  ///< of those that count: the highest output is the target
+
+  /// As if the other run had been part of this one.
+  void add(const LossTotals& other);
 };
 
 /// How far a run (a training step, an evaluation, a prediction) is: which micro-batches the

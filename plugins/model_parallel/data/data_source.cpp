@@ -1,5 +1,7 @@
 #include "data/data_source.hpp"
 
+#include "core/loss_config.hpp"
+
 #include "data/cifar_source.hpp"
 #include "data/image_folder_source.hpp"
 #include "data/image_source.hpp"
@@ -12,13 +14,9 @@ namespace troupe::mp {
 DataSource::~DataSource() = default;
 
 Result<void> check_class_targets(const DataOptions& options, const std::string& where) {
-  if (!options.need_targets || options.loss.kind_case() == v1::Loss::KIND_NOT_SET ||
-      options.loss.has_cross_entropy())
-    return {};
+  if (!options.need_targets || !wants_numbers(options.loss)) return {};
   return bad_input(where,
-                   std::string("targets are class indices, ") +
-                       (options.loss.has_mse() ? "mean squared error" : "this loss") +
-                       " cannot use them",
+                   "targets are class indices, " + describe(options.loss) + " cannot use them",
                    "write the loss cross_entropy");
 }
 

@@ -14,7 +14,7 @@ namespace troupe::mp {
 namespace {
 
 constexpr unsigned char unsigned_byte = 0x08;
-constexpr int most_dimensions = 8;
+constexpr int most_idx_dimensions = 8;
 constexpr const char* check_path = "check the path, and whether this user may read it";
 /// Memory is taken in steps of this as the bytes arrive.
 constexpr std::uint64_t read_step = 4 << 20;
@@ -82,9 +82,9 @@ Result<Shape> read_shape(GzipReader& file, const std::string& where) {
     return bad_input(where, "IDX element type " + std::to_string(magic[2]),
                      "only unsigned bytes (8) are supported");
   const int dimensions = magic[3];
-  if (dimensions < 1 || dimensions > most_dimensions)
+  if (dimensions < 1 || dimensions > most_idx_dimensions)
     return bad_input(where, std::to_string(dimensions) + " dimensions",
-                     "from 1 to " + std::to_string(most_dimensions));
+                     "from 1 to " + std::to_string(most_idx_dimensions));
   std::vector<unsigned char> bytes(static_cast<std::size_t>(dimensions) * 4);
   if (const auto got = file.read(bytes.data(), bytes.size()); got < bytes.size())
     return truncated(where, file, std::to_string(bytes.size()) + " bytes of dimensions", got);

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/loss_config.hpp"
 #include "core/random.hpp"
 #include "data/sample_order.hpp"
 #include "data/tensor_tools.hpp"
@@ -102,20 +103,20 @@ class SyntheticSource final : public DataSource {
   std::uint64_t targets_key_;
 };
 
-/// One-hot rows are for MSE, class indices for cross-entropy.
+/// One-hot rows are for losses that compare numbers, class indices for cross-entropy.
 Result<void> check_targets(const v1::SyntheticData& config, const DataOptions& options) {
   const std::string where = options.where + ".synthetic";
   if (!options.need_targets) return {};
   switch (config.targets_case()) {
     case v1::SyntheticData::kClasses:
       if (config.classes() == 0) return bad_input(where + ".classes", "no classes");
-      if (options.loss.has_mse())
-        return bad_input(where + ".classes", "mean squared error cannot use class indices",
+      if (wants_numbers(options.loss))
+        return bad_input(where + ".classes", describe(options.loss) + " cannot use class indices",
                          "write one_hot_classes, or the loss cross_entropy");
       return {};
     case v1::SyntheticData::kOneHotClasses:
       if (config.one_hot_classes() == 0) return bad_input(where + ".one_hot_classes", "no classes");
-      if (options.loss.has_cross_entropy())
+      if (wants_class_indices(options.loss))
         return bad_input(where + ".one_hot_classes", "cross-entropy cannot use one-hot rows",
                          "write classes, or the loss mse");
       return {};

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/convert.hpp"
+#include "core/loss_config.hpp"
 #include "data/safetensors.hpp"
 #include "data/sample_order.hpp"
 #include "data/tensor_tools.hpp"
@@ -50,14 +51,15 @@ class TensorSource final : public DataSource {
   SampleOrder order_;
 };
 
-/// Floating targets for MSE, integers (as int64) for cross-entropy.
+/// Integers (as int64) for cross-entropy, floating targets for the other losses.
 Result<v1::DType> target_type(v1::DType stored, const DataOptions& options,
                               const std::string& where) {
-  if (options.loss.has_cross_entropy() && !is_integer(stored))
+  if (wants_class_indices(options.loss) && !is_integer(stored))
     return bad_input(where, to_string(stored) + " targets, cross-entropy needs class indices",
                      "store int64, or use the loss mse");
-  if (options.loss.has_mse() && !is_floating(stored))
-    return bad_input(where, to_string(stored) + " targets, mean squared error needs floats",
+  if (wants_numbers(options.loss) && !is_floating(stored))
+    return bad_input(where,
+                     to_string(stored) + " targets, " + describe(options.loss) + " needs floats",
                      "store float32, or use the loss cross_entropy");
   if (is_floating(stored)) return options.dtype;
   return is_integer(stored) ? v1::DTYPE_INT64 : stored;

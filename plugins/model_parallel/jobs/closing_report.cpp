@@ -38,10 +38,12 @@ std::string result_json(const Plan& plan, const TrainingResult& result) {
       .add("training_seconds", result.throughput.seconds())
       .add("samples", result.throughput.samples())
       .add("samples_per_second", result.throughput.mean_rate());
+  if (result.evaluation && result.classifies)
+    json.add("accuracy", accuracy(result.evaluation->totals));
   if (result.evaluation)
-    json.add("accuracy", accuracy(result.evaluation->totals))
-        .add("evaluation_loss", result.evaluation->totals.loss)
-        .add("evaluation_samples", result.evaluation->totals.samples);
+    json.add("evaluation_loss", result.evaluation->totals.loss)
+        .add("evaluation_samples", result.evaluation->totals.samples)
+        .add("evaluation_counted", result.evaluation->totals.counted);
   if (result.skipped_files != 0) json.add("skipped_files", result.skipped_files);
   return json.add("weights", result.weights).add_json("stages", "[" + stages + "]").text();
 }
@@ -49,9 +51,17 @@ std::string result_json(const Plan& plan, const TrainingResult& result) {
 }  // namespace
 
 double accuracy(const LossTotals& totals) {
-  return totals.samples == 0
+  return totals.counted == 0
              ? 0
-             : static_cast<double>(totals.correct) / static_cast<double>(totals.samples);
+             : static_cast<double>(totals.correct) / static_cast<double>(totals.counted);
+}
+
+std::string describe_evaluation(const LossTotals& totals, bool classifies) {
+  std::string on = fmt::format("{} samples", totals.samples);
+  if (totals.counted != totals.samples) on = fmt::format("{} targets of {}", totals.counted, on);
+  if (!classifies) return fmt::format("loss {:.6g} on {}", totals.loss, on);
+  return fmt::format("accuracy {:.2f} % on {}, loss {:.6g}", 100 * accuracy(totals), on,
+                     totals.loss);
 }
 
 void print_closing_report(Console& console, const Plan& plan, const TrainingResult& result) {
@@ -60,11 +70,8 @@ void print_closing_report(Console& console, const Plan& plan, const TrainingResu
                            result.steps, format_duration(rate.seconds()),
                            rate.seconds() / static_cast<double>(result.steps), rate.mean_rate(),
                            result.last_loss));
-  if (result.evaluation) {
-    const auto& totals = result.evaluation->totals;
-    console.line(fmt::format("accuracy {:.2f} % on {} samples, loss {:.6g}", 100 * accuracy(totals),
-                             totals.samples, totals.loss));
-  }
+  if (result.evaluation)
+    console.line(describe_evaluation(result.evaluation->totals, result.classifies));
   for (const auto& times : result.stages.by_stage()) console.line(stage_line(plan, times));
   if (!result.weights.empty()) console.line("weights in " + result.weights);
   console.line("wall time " + format_duration(result.wall_seconds));

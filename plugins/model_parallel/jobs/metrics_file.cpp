@@ -24,6 +24,7 @@ Result<void> MetricsFile::append(const StepOutcome& step) {
                                .add("lr", step.lr)
                                .add("grad_norm", step.grad_norm)
                                .add("samples", step.totals.samples)
+                               .add("counted", step.totals.counted)
                                .add("seconds", step.seconds)
                                .add("samples_per_second", samples / step.seconds)
                                .text() +

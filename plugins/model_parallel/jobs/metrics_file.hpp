@@ -9,7 +9,8 @@
 
 namespace troupe::mp {
 
-/// metrics.jsonl: one object a step, on disk before the next step begins.
+/// metrics.jsonl: one object a step, on disk before the next step begins. "counted" is the number
+/// that "loss" is the mean over: samples, or targets that are not ignored.
 class MetricsFile {
  public:
   /// Truncates an existing file.

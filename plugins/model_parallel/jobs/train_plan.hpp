@@ -20,8 +20,9 @@ struct TrainPlan {
   std::optional<FeedConfig> evaluation;
   std::optional<TensorMap> weights;  ///< to start from
   std::uint64_t steps = 0;
+  std::uint64_t batches_in_step = 1;
   std::vector<LearningRate> learning_rates;  ///< by group of parameters
-  std::uint32_t micro_batches = 0;           ///< of a full batch
+  std::uint32_t micro_batches = 0;           ///< of a full step
 };
 
 /// Checks what ranges cannot say, opens the data, cuts the model. Touches no node.

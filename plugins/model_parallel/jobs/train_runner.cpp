@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "actors/driver.hpp"
+#include "core/loss_config.hpp"
 #include "data/safetensors.hpp"
 #include "jobs/closing_report.hpp"
 #include "jobs/metrics_file.hpp"
@@ -30,6 +31,7 @@ class Training {
   Training(JobSession& session, const v1::TrainJob& config, TrainPlan train)
       : session_(session), config_(config), train_(std::move(train)) {
     result_.stages = StageTotals(train_.plan.stages.size());
+    result_.classifies = wants_class_indices(config_.loss());
   }
 
   Result<void> run() {
@@ -54,6 +56,7 @@ class Training {
     options.schedule = config_.schedule();
     options.learning_rates = std::move(train_.learning_rates);
     options.clip_grad_norm = config_.clip_grad_norm();
+    options.batches_in_step = train_.batches_in_step;
     options.allow_mixed_numerics = config_.allow_mixed_numerics();
     skips_.watch(train_.training);
     if (train_.evaluation) skips_.watch(*train_.evaluation);
@@ -105,7 +108,8 @@ class Training {
                                           train_.steps, step.totals.loss, step.seconds));
       return;
     }
-    const auto left = static_cast<double>(train_.steps - step.step) * config_.batch_size();
+    const auto left = static_cast<double>(train_.steps - step.step) *
+                      static_cast<double>(train_.batches_in_step * config_.batch_size());
     const auto& rate = result_.throughput;
     session_.console().progress(
         static_cast<double>(step.step) / static_cast<double>(train_.steps),
@@ -121,18 +125,18 @@ class Training {
     }
     evaluated_step_ = result_.steps;
     result_.evaluation = outcome;
-    session_.record_event(JsonObject()
-                              .add("event", "evaluation")
-                              .add("step", result_.steps)
-                              .add("loss", outcome.totals.loss)
-                              .add("accuracy", accuracy(outcome.totals))
-                              .add("samples", outcome.totals.samples)
-                              .add("seconds", outcome.seconds)
-                              .text());
+    JsonObject event;
+    event.add("event", "evaluation")
+        .add("step", result_.steps)
+        .add("loss", outcome.totals.loss)
+        .add("samples", outcome.totals.samples)
+        .add("counted", outcome.totals.counted)
+        .add("seconds", outcome.seconds);
+    if (result_.classifies) event.add("accuracy", accuracy(outcome.totals));
+    session_.record_event(event.text());
     if (result_.steps < train_.steps)
-      session_.console().line(fmt::format("step {}: accuracy {:.2f} % on {} samples, loss {:.6g}",
-                                          result_.steps, 100 * accuracy(outcome.totals),
-                                          outcome.totals.samples, outcome.totals.loss));
+      session_.console().line(fmt::format("step {}: {}", result_.steps,
+                                          describe_evaluation(outcome.totals, result_.classifies)));
     return {};
   }
 

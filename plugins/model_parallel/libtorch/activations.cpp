@@ -68,6 +68,7 @@ Activations::Record Activations::run_layer(const WiredLayer& wired,
   context.training = micro_batch_.kind == v1::Key::KIND_TRAIN;
   context.micro_batch = micro_batch_;
   context.seed = model_->seed;
+  context.deferred = model_->deferred.get();
   record.outputs = wired.layer->forward(record.leaves, context);
   TORCH_CHECK(record.outputs.size() == wired.writes.size(), "returned ", record.outputs.size(),
               " values instead of ", wired.writes.size());

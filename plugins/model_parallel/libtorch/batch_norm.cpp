@@ -6,9 +6,11 @@
 #include <vector>
 
 #include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/var_mean.h>
 #include <c10/core/GradMode.h>
 #include <c10/util/Exception.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -52,12 +54,17 @@ struct Statistics {
   at::Tensor inverse_deviation;
 };
 
+/// What becomes of a training batch's statistics.
+struct Update {
+  bool now = false;                        ///< running statistics follow them
+  DeferredStatistics* deferred = nullptr;  ///< or they are gathered here
+};
+
 /// y = factor * x + (shift - factor * mean) + addend, then ReLU. The statistics are those of `x`
 /// in training, else the running ones.
 at::Tensor compute(const at::Tensor& x, const at::Tensor& addend, const at::Tensor& scale,
-                   const at::Tensor& shift, const at::Tensor& running_mean,
-                   const at::Tensor& running_var, bool relu, bool training,
-                   Statistics& statistics) {
+                   const at::Tensor& shift, const RunningStatistics& running, bool relu,
+                   bool training, Update update, Statistics& statistics) {
   statistics = {by_channel(x), by_channel(x), by_channel(x)};
   const at::Tensor offset = by_channel(x);
   const at::Tensor y = at::empty_like(x, x.options(), channels_last);
@@ -68,8 +75,14 @@ at::Tensor compute(const at::Tensor& x, const at::Tensor& addend, const at::Tens
   float* factor_of = statistics.factor.data_ptr<float>();
   float* inverse_of = statistics.inverse_deviation.data_ptr<float>();
   float* offset_of = offset.data_ptr<float>();
-  float* running_mean_of = running_mean.data_ptr<float>();
-  float* running_var_of = running_var.data_ptr<float>();
+  float* running_mean_of = running.mean.data_ptr<float>();
+  float* running_var_of = running.variance.data_ptr<float>();
+  Moments moments;
+  if (update.deferred != nullptr) {
+    moments.count = static_cast<double>(x.numel() / x.size(1));
+    moments.mean.resize(static_cast<std::size_t>(x.size(1)));
+    moments.squared_deviations.resize(moments.mean.size());
+  }
   for_channels(x, [&](const NormRows& rows) {
     if (training) norm_sums(rows, floats(x), sum, squares);
     const auto count = static_cast<double>(rows.rows);
@@ -80,11 +93,17 @@ at::Tensor compute(const at::Tensor& x, const at::Tensor& addend, const at::Tens
         mean = sum[c] / count;
         // Of floats squared in double the difference is exact enough, but may round below 0.
         variance = std::max(squares[c] / count - mean * mean, 0.0);
-        const double unbiased = variance * (count / (count - 1));
-        running_mean_of[c] =
-            static_cast<float>(momentum * mean + (1 - momentum) * running_mean_of[c]);
-        running_var_of[c] =
-            static_cast<float>(momentum * unbiased + (1 - momentum) * running_var_of[c]);
+        if (update.now) {
+          const double unbiased = variance * (count / (count - 1));
+          running_mean_of[c] =
+              static_cast<float>(momentum * mean + (1 - momentum) * running_mean_of[c]);
+          running_var_of[c] =
+              static_cast<float>(momentum * unbiased + (1 - momentum) * running_var_of[c]);
+        }
+        if (update.deferred != nullptr) {
+          moments.mean[static_cast<std::size_t>(c)] = mean;
+          moments.squared_deviations[static_cast<std::size_t>(c)] = variance * count;
+        }
       }
       const double inverse = 1 / std::sqrt(variance + epsilon);
       mean_of[c] = static_cast<float>(mean);
@@ -94,6 +113,7 @@ at::Tensor compute(const at::Tensor& x, const at::Tensor& addend, const at::Tens
     }
     norm_apply(rows, floats(x), factor_of, offset_of, floats(addend), relu, y.data_ptr<float>());
   });
+  if (update.deferred != nullptr) update.deferred->add(running, momentum, moments);
   return y;
 }
 
@@ -105,14 +125,13 @@ class Function : public torch::autograd::Function<Function> {
 
   static at::Tensor forward(Context* context, const at::Tensor& x, const at::Tensor& scale,
                             const at::Tensor& shift, const c10::optional<at::Tensor>& addend,
-                            const at::Tensor& running_mean, const at::Tensor& running_var,
-                            bool relu) {
+                            const RunningStatistics& running, bool relu, Update update) {
     Statistics statistics;
-    const at::Tensor y =
-        compute(x, addend.value_or(at::Tensor()), scale, shift, running_mean, running_var, relu,
-                /*training=*/true, statistics);
+    const at::Tensor y = compute(x, addend.value_or(at::Tensor()), scale, shift, running, relu,
+                                 /*training=*/true, update, statistics);
     context->save_for_backward({x, relu ? y : at::Tensor(), statistics.mean, statistics.factor,
                                 statistics.inverse_deviation});
+    context->saved_data["adds"] = addend.has_value() && addend->defined();
     return y;
   }
 
@@ -124,8 +143,9 @@ class Function : public torch::autograd::Function<Function> {
     const at::Tensor& factor = saved[3];
     const at::Tensor& inverse_deviation = saved[4];
     const at::Tensor dy = output_gradients[0].contiguous(channels_last);
-    // Tensors are counted: without an addend this is the running mean, which wants none.
-    const bool wants_addend = context->needs_input_grad(3);
+    // Only tensors are counted, so without an addend there is no fourth.
+    const bool wants_addend =
+        context->saved_data.at("adds").toBool() && context->needs_input_grad(3);
     // Without ReLU the gradient passes the addition unchanged.
     at::Tensor dz;
     if (wants_addend) dz = y.defined() ? at::empty_like(x, x.options(), channels_last) : dy;
@@ -168,18 +188,37 @@ bool suits(const at::Tensor& x, const at::Tensor& addend) {
   return fits(x) && (!addend.defined() || (fits(addend) && addend.sizes() == x.sizes()));
 }
 
+/// Of any tensor whose second dimension is that of the channels.
+Moments moments_of(const at::Tensor& x) {
+  const c10::NoGradGuard no_grad;
+  std::vector<std::int64_t> others;
+  for (std::int64_t d = 0; d < x.dim(); ++d)
+    if (d != 1) others.push_back(d);
+  const auto [variance, mean] = at::var_mean(x.detach().to(at::kDouble), others,
+                                             /*unbiased=*/false);
+  Moments moments;
+  moments.count = static_cast<double>(x.numel() / x.size(1));
+  const auto numbers = [](const at::Tensor& tensor) {
+    const at::Tensor host = tensor.cpu().contiguous();
+    const auto* begin = host.data_ptr<double>();
+    return std::vector<double>(begin, begin + host.numel());
+  };
+  moments.mean = numbers(mean);
+  moments.squared_deviations = numbers(variance * moments.count);
+  return moments;
+}
+
 }  // namespace
 
 BatchNorm::BatchNorm(at::Tensor scale, at::Tensor shift, at::Tensor running_mean,
                      at::Tensor running_var, at::Tensor batches)
     : scale_(std::move(scale)),
       shift_(std::move(shift)),
-      running_mean_(std::move(running_mean)),
-      running_var_(std::move(running_var)),
-      batches_(std::move(batches)) {}
+      running_{std::move(running_mean), std::move(running_var), std::move(batches)} {}
 
 at::Tensor BatchNorm::forward(const at::Tensor& x, const at::Tensor& addend, Activation activation,
-                              bool training) const {
+                              const ForwardContext& context) const {
+  const bool training = context.training;
   // Its variance would be 0/0, and the running one not a number ever after.
   TORCH_CHECK(!training || x.numel() > x.size(1),
               "batch norm needs more than one value per channel when training, got ", x.sizes());
@@ -187,21 +226,29 @@ at::Tensor BatchNorm::forward(const at::Tensor& x, const at::Tensor& addend, Act
   const bool differentiable =
       c10::GradMode::is_enabled() &&
       (x.requires_grad() || scale_.requires_grad() || (addend.defined() && addend.requires_grad()));
-  if (training) {
+  Update update;
+  if (training && context.update_statistics) {
+    update.now = context.deferred == nullptr;
+    update.deferred = context.deferred;
+  }
+  if (update.now) {
     const c10::NoGradGuard no_grad;
-    at::Tensor(batches_).add_(1);
+    running_.batches.add_(1);
   }
   const bool fits = suits(x, addend) && scale_.scalar_type() == at::kFloat &&
                     scale_.numel() == x.size(1) && scale_.is_contiguous();
   if (fits && training && differentiable)
-    return Function::apply(x, scale_, shift_, c10::optional<at::Tensor>(addend), running_mean_,
-                           running_var_, relu);
+    return Function::apply(x, scale_, shift_, c10::optional<at::Tensor>(addend), running_, relu,
+                           update);
   if (fits && !differentiable) {
     Statistics statistics;
-    return compute(x, addend, scale_, shift_, running_mean_, running_var_, relu, training,
-                   statistics);
+    return compute(x, addend, scale_, shift_, running_, relu, training, update, statistics);
   }
-  at::Tensor y = at::batch_norm(x, scale_, shift_, running_mean_, running_var_, training, momentum,
+  if (update.deferred != nullptr) update.deferred->add(running_, momentum, moments_of(x));
+  // LibTorch changes the running statistics that it is given when training.
+  const bool give = !training || update.now;
+  at::Tensor y = at::batch_norm(x, scale_, shift_, give ? running_.mean : at::Tensor(),
+                                give ? running_.variance : at::Tensor(), training, momentum,
                                 epsilon, /*cudnn_enabled=*/false);
   // Batch norm's backward does not need its result, nor addition's: both may be overwritten.
   if (addend.defined()) y += addend;

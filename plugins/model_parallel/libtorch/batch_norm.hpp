@@ -2,6 +2,9 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "libtorch/deferred_statistics.hpp"
+#include "libtorch/layer.hpp"
+
 namespace troupe::mp::libtorch {
 
 /// Batch normalisation of (samples, channels, height, width) over all but the channels, with
@@ -19,21 +22,19 @@ class BatchNorm {
   enum class Activation { none, relu };
 
   /// The tensors stay the caller's. Training changes the running statistics and the number of
-  /// batches in place.
+  /// batches in place: in `forward`, or when the statistics of the step are committed.
   BatchNorm(at::Tensor scale, at::Tensor shift, at::Tensor running_mean, at::Tensor running_var,
             at::Tensor batches);
 
   /// `addend` is undefined or of the same shape. Differentiable for `x`, `addend`, scale and
-  /// shift; may overwrite neither.
+  /// shift; may overwrite neither. Of the context: training, and where its statistics go.
   at::Tensor forward(const at::Tensor& x, const at::Tensor& addend, Activation activation,
-                     bool training) const;
+                     const ForwardContext& context) const;
 
  private:
   at::Tensor scale_;
   at::Tensor shift_;
-  at::Tensor running_mean_;
-  at::Tensor running_var_;
-  at::Tensor batches_;
+  RunningStatistics running_;
 };
 
 }  // namespace troupe::mp::libtorch

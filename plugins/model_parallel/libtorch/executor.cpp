@@ -173,6 +173,7 @@ void LibtorchExecutor::update(StepUpdate update, Completion<void> done) {
       model_.collect_gradients();
       optimizer_->step(model_.parameters, update.lr, update.scale);
     }
+    if (model_.deferred) model_.deferred->commit();
     model_.clear_gradients();
     return {};
   }));
@@ -225,6 +226,7 @@ StateEntry* LibtorchExecutor::find_state(const std::string& name) {
 
 void LibtorchExecutor::discard_all() {
   live_.clear();
+  if (model_.deferred) model_.deferred->discard();
   model_.clear_gradients();
 }
 

@@ -14,9 +14,15 @@
 
 namespace troupe::mp::libtorch {
 
+class DeferredStatistics;
+
 /// What a layer may know about the micro-batch it computes.
 struct ForwardContext {
-  bool training = false;  ///< batch statistics are taken and running ones updated
+  bool training = false;  ///< batch statistics are taken and running ones follow them
+  /// False when the forward of a micro-batch is repeated: running statistics stay as they are.
+  bool update_statistics = true;
+  /// Gathers statistics until the step ends; null: running ones change at once.
+  DeferredStatistics* deferred = nullptr;
   MicroBatch micro_batch;
   std::uint64_t seed = 0;  ///< with the sample's index and the layer's name: the key of randomness
 };
@@ -41,8 +47,9 @@ class Layer {
   virtual std::vector<at::Tensor> forward(const std::vector<at::Tensor>& inputs,
                                           const ForwardContext& context) = 0;
 
-  /// A loss layer reads (outputs, targets) and returns one scalar, the mean over the samples;
-  /// backward starts from it. It is skipped in a prediction without targets.
+  /// A loss layer reads (outputs, targets) and returns one scalar, the mean over what counts in the
+  /// micro-batch, and 0 where nothing does; backward starts from it. It is skipped in a prediction
+  /// without targets.
   virtual bool is_loss() const { return false; }
 
   /// A gradient that the layer accumulated itself, and the parameter it belongs to.
@@ -56,8 +63,9 @@ class Layer {
   virtual std::vector<OwnGradient> take_gradients() { return {}; }
   virtual void discard_gradients() {}
 
-  /// Of a loss layer, in evaluation: samples classified correctly; 0 when that means nothing.
-  virtual std::uint32_t count_correct(const std::vector<at::Tensor>& inputs) const { return 0; }
+  /// Of a loss layer, in evaluation: how many of those that count in the loss (samples, or targets
+  /// that are not ignored) are classified correctly; 0 when that means nothing.
+  virtual std::uint64_t count_correct(const std::vector<at::Tensor>& inputs) const { return 0; }
 };
 
 /// What a layer is made from: its config and its parameters and buffers. The tensors stay the

@@ -94,6 +94,8 @@ Result<StageModel> StageModel::build(const v1::StageConfig& config, const LayerR
   StageModel model;
   model.seed = config.seed();
   model.frozen = config.frozen();
+  if (config.batch_norm() == v1::BATCH_NORM_DEFERRED)
+    model.deferred = std::make_unique<DeferredStatistics>();
   model.float_type = config.precision() == v1::PRECISION_FLOAT64 ? at::kDouble : at::kFloat;
   for (const auto& layer : config.layers()) {
     progress.layer = &layer.name();

@@ -6,6 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "libtorch/deferred_statistics.hpp"
 #include "libtorch/layer.hpp"
 #include "troupe/model_parallel/v1/plan.pb.h"
 
@@ -45,7 +46,9 @@ struct StageModel {
   std::vector<std::size_t> outbound;     ///< value of each `outbound` of the config
   std::vector<std::size_t> last_reader;  ///< by value: the last layer that reads it; outbound: none
   std::uint64_t seed = 0;
-  bool frozen = false;                     ///< parameters get no gradients
+  bool frozen = false;  ///< parameters get no gradients
+  /// Null: running statistics change with each micro-batch.
+  std::unique_ptr<DeferredStatistics> deferred;
   at::ScalarType float_type = at::kFloat;  ///< of everything floating-point between layers
 
   static constexpr std::size_t none = static_cast<std::size_t>(-1);

@@ -118,6 +118,39 @@ BOOST_AUTO_TEST_CASE(a_micro_batch_larger_than_its_batch) {
   Refused(job).expect_at_position({"micro_batch_size 5", "batch_size 4"});
 }
 
+BOOST_AUTO_TEST_CASE(numbers_that_a_loss_cannot_have) {
+  const auto refused = [](const std::string& loss, const std::vector<std::string>& parts) {
+    JobText job = good_job();
+    job.loss = "loss { " + loss + " }";
+    Refused(job).expect_at_position(parts);
+  };
+  refused("cross_entropy { label_smoothing: 1.5 }", {"label_smoothing", "1.5"});
+  refused("cross_entropy { label_smoothing: -0.1 }", {"label_smoothing", "-0.1"});
+  refused("cross_entropy { label_smoothing: nan }", {"label_smoothing", "nan"});
+  refused("cross_entropy { ignore_index: 3000000000 }", {"3000000000"});
+  refused("cross_entropy { ignore_index: 0.5 }", {"0.5"});
+  refused("huber { delta: 0 }", {"delta"});
+  refused("bce_with_logits { pos_weight: [1, -2] }", {"pos_weight[1]", "-2"});
+}
+
+BOOST_AUTO_TEST_CASE(targets_of_another_kind_than_the_loss_wants) {
+  for (const char* loss : {"mse", "l1", "huber", "bce_with_logits"}) {
+    JobText job = good_job();
+    job.loss = std::string("loss { ") + loss + " {} }";
+    Refused refused(job);
+    refused.expect(2, {refused.file + ":", "cannot use class indices", "one_hot_classes"});
+    refused.expect_nothing_written();
+  }
+}
+
+BOOST_AUTO_TEST_CASE(accumulation_and_batch_norm_that_do_not_exist) {
+  JobText job = good_job();
+  job.more = "accumulate_batches: 2000000";
+  Refused(job).expect_at_position({"accumulate_batches", "2000000"});
+  job.more = "batch_norm: BATCH_NORM_SOMETIMES";
+  Refused(job).expect_at_position({"BATCH_NORM_SOMETIMES"});
+}
+
 BOOST_AUTO_TEST_CASE(overrides) {
   Refused wrong_path(good_job(), {"--set", "plugin.microbatch_size=2"});
   wrong_path.expect_error_line(2, {"--set", "microbatch_size", "micro_batch_size"});

@@ -1,5 +1,6 @@
 // The weights of a ResNet-18 after three steps do not depend, in any bit, on how it is cut, where
-// its stages are, the schedule, or the timing. All nodes are simulated in this process, where every
+// its stages are, the schedule, or the timing; nor do they with steps of several batches, targets
+// that are ignored and deferred batch norms. All nodes are simulated in this process, where every
 // run takes a different order of events; the executors are the real ones.
 
 #include <boost/test/unit_test.hpp>
@@ -54,9 +55,18 @@ v1::TrainJob train_job(const First& cut, std::size_t nodes, v1::Schedule schedul
   return job;
 }
 
-TrainingOutcome run(const First& cut, std::size_t nodes, v1::Schedule schedule,
-                    std::uint64_t seed) {
-  const auto config = train_job(cut, nodes, schedule);
+/// Steps of batches of 5 and 5, of 5 and 2, and of 5 and 5 of the next epoch, in which class 3 does
+/// not count; statistics are deferred.
+void accumulate(v1::TrainJob& job) {
+  job.mutable_loss()->mutable_cross_entropy()->set_ignore_index(3);
+  job.mutable_loss()->mutable_cross_entropy()->set_label_smoothing(0.1);
+  job.mutable_data()->mutable_synthetic()->set_samples(17);
+  job.set_batch_size(5);
+  job.set_accumulate_batches(2);
+  job.set_batch_norm(v1::BATCH_NORM_DEFERRED);
+}
+
+TrainingOutcome run(const v1::TrainJob& config, std::size_t nodes, std::uint64_t seed) {
   auto job = troupe::testing::job_with_nodes(names(nodes));
   job.set_seed(3);
   auto training = value_of(make_train_plan(JobFile{job, nullptr}, config));
@@ -64,7 +74,8 @@ TrainingOutcome run(const First& cut, std::size_t nodes, v1::Schedule schedule,
   simulation.seed = seed;
   troupe::testing::LocalSession session(job, {{stage_factory, libtorch_stages()}}, simulation);
   DriverOptions options;
-  options.schedule = schedule;
+  options.schedule = config.schedule();
+  options.batches_in_step = training.batches_in_step;
   options.learning_rates = std::move(training.learning_rates);
   options.clip_grad_norm = config.clip_grad_norm();
   options.feeds[v1::Key::KIND_TRAIN] = std::move(training.training);
@@ -75,6 +86,11 @@ TrainingOutcome run(const First& cut, std::size_t nodes, v1::Schedule schedule,
     outcome.steps.push_back(value_of(driver->pipeline().train_step()));
   outcome.state = value_of(driver->pipeline().export_model());
   return outcome;
+}
+
+TrainingOutcome run(const First& cut, std::size_t nodes, v1::Schedule schedule,
+                    std::uint64_t seed) {
+  return run(train_job(cut, nodes, schedule), nodes, seed);
 }
 
 /// One stage on one node.
@@ -121,6 +137,32 @@ BOOST_AUTO_TEST_CASE(several_stages_on_a_node) {
   expect_same_bits({"layer3"}, 1);
   expect_same_bits({"layer1", "layer2", "layer3", "layer4"}, 1);
   expect_same_bits({"layer1", "layer2", "layer3", "layer4"}, 2);
+}
+
+BOOST_AUTO_TEST_CASE(accumulated_steps_with_deferred_statistics) {
+  const auto accumulated = [](const First& cut, std::size_t nodes, v1::Schedule schedule,
+                              std::uint64_t seed) {
+    auto job = train_job(cut, nodes, schedule);
+    accumulate(job);
+    return run(job, nodes, seed);
+  };
+  const auto uncut = accumulated({}, 1, v1::SCHEDULE_GPIPE, 1);
+  BOOST_REQUIRE_EQUAL(uncut.steps.size(), 3u);
+  BOOST_TEST(uncut.steps[0].totals.samples == 10u);
+  BOOST_TEST(uncut.steps[1].totals.samples == 7u);
+  BOOST_TEST(uncut.steps[2].totals.samples == 10u);
+  BOOST_TEST(uncut.steps[0].totals.counted < 10u);
+  std::uint64_t seed = 200;
+  for (const auto& cut : std::vector<First>{{"layer1.1"}, {"layer2", "layer4"}, {"loss"}, layers})
+    for (const auto schedule : {v1::SCHEDULE_GPIPE, v1::SCHEDULE_ONE_F_ONE_B}) {
+      ++seed;
+      BOOST_TEST_CONTEXT(cut.size() + 1 << " stages, schedule " << schedule << ", seed " << seed) {
+        const auto outcome = accumulated(cut, 3, schedule, seed);
+        BOOST_TEST(same_state(outcome.state, uncut.state));
+        for (std::size_t i = 0; i < outcome.steps.size(); ++i)
+          BOOST_TEST(outcome.steps[i].totals.loss == uncut.steps[i].totals.loss);
+      }
+    }
 }
 
 BOOST_AUTO_TEST_CASE(a_stage_for_each_layer) {

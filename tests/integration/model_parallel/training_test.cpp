@@ -108,9 +108,10 @@ BOOST_AUTO_TEST_CASE(each_step_leaves_a_line_of_metrics) {
   BOOST_REQUIRE_EQUAL(metrics.size(), 6u);  // 8, 8 and 4 samples, twice
   for (std::size_t i = 0; i < metrics.size(); ++i) {
     const Json& step = metrics[i];
-    BOOST_TEST(step.size() == 7u);
+    BOOST_TEST(step.size() == 8u);
     BOOST_TEST(step.at("step") == i + 1);
     BOOST_TEST(step.at("samples") == (i % 3 == 2 ? 4 : 8));
+    BOOST_TEST(step.at("counted") == step.at("samples"));
     BOOST_TEST(step.at("lr") == 0.05);
     for (const char* name : {"loss", "grad_norm", "seconds", "samples_per_second"}) {
       BOOST_TEST(std::isfinite(step.at(name).get<double>()), name);
@@ -121,6 +122,38 @@ BOOST_AUTO_TEST_CASE(each_step_leaves_a_line_of_metrics) {
   BOOST_TEST(run.result.at("loss") == metrics.back().at("loss"));
   BOOST_TEST(run.result.at("samples") == 40);
   BOOST_TEST(run.result.at("stages").size() == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(a_step_of_several_batches_leaves_one_line) {
+  JobText job = perceptron_job(two_stages);
+  job.length = "epochs: 2";
+  job.more =
+      "accumulate_batches: 2 evaluation { data { synthetic { shape: [3, 2, 2] classes: 10 "
+      "samples: 6 } } every_steps: 3 }";
+  const Run run(job);
+  const auto metrics = run.metrics();
+  BOOST_REQUIRE_EQUAL(metrics.size(), 4u);  // 8 + 8 and 4 samples, twice
+  for (std::size_t i = 0; i < metrics.size(); ++i) {
+    BOOST_TEST(metrics[i].at("step") == i + 1);
+    BOOST_TEST(metrics[i].at("samples") == (i % 2 == 1 ? 4 : 16));
+  }
+  BOOST_TEST(run.result.at("steps") == 4);
+  BOOST_TEST(run.result.at("samples") == 40);
+  BOOST_TEST(run.result.at("evaluation_samples") == 6);
+}
+
+BOOST_AUTO_TEST_CASE(only_classes_have_an_accuracy) {
+  JobText job = perceptron_job(two_stages);
+  job.more = "evaluation { data { synthetic { shape: [3, 2, 2] classes: 10 samples: 6 } } }";
+  BOOST_TEST(Run(job).result.contains("accuracy"));
+  job.loss = "loss { l1 {} }";
+  job.data = "data { synthetic { shape: [3, 2, 2] one_hot_classes: 10 samples: 20 } }";
+  job.more =
+      "evaluation { data { synthetic { shape: [3, 2, 2] one_hot_classes: 10 samples: 6 } } }";
+  const Run run(job);
+  BOOST_TEST(!run.result.contains("accuracy"));
+  BOOST_TEST(run.result.contains("evaluation_loss"));
+  BOOST_TEST(run.result.at("evaluation_samples") == 6);
 }
 
 BOOST_AUTO_TEST_CASE(weights_go_round_through_a_file_into_another_cut) {

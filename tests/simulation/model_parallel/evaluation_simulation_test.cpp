@@ -17,6 +17,16 @@ BOOST_AUTO_TEST_CASE(an_evaluation_covers_every_sample_and_changes_nothing) {
   BOOST_TEST(same_state(value_of(running.pipeline().export_model()), before));
 }
 
+BOOST_AUTO_TEST_CASE(an_evaluation_counts_what_the_loss_counts) {
+  auto scenario = cut_at({0, 2, 4}, 3);
+  scenario.evaluation_batch_size = 1;  // some micro-batches have nothing that counts
+  scenario.ignore_index = 4;
+  Running running(scenario);
+  const auto totals = value_of(running.pipeline().evaluate()).totals;
+  BOOST_TEST(totals.samples == samples_in_epoch);
+  BOOST_TEST(totals.counted == samples_in_epoch - 2);
+}
+
 BOOST_AUTO_TEST_CASE(an_evaluation_between_steps_does_not_disturb_training) {
   auto scenario = cut_at({0, 3}, 2);
   const auto undisturbed = train(scenario);

@@ -42,6 +42,40 @@ BOOST_AUTO_TEST_CASE(steps_count_samples_of_uneven_batches_and_epochs) {
   BOOST_TEST(samples == expected, boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(a_step_takes_several_batches_up_to_the_end_of_an_epoch) {
+  Scenario scenario;
+  scenario.batches_in_step = 2;  // of 8, 8 and 4 samples; more than are prefetched
+  scenario.ignore_index = 4;     // samples 4 and 14
+  const auto reference = train(scenario);
+  const auto& steps = reference.steps;
+  BOOST_REQUIRE_EQUAL(steps.size(), 4u);
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    BOOST_TEST(steps[i].step == i + 1);
+    BOOST_TEST(steps[i].totals.samples == (i % 2 == 0 ? 16u : 4u));
+    BOOST_TEST(steps[i].totals.counted == (i % 2 == 0 ? 14u : 4u));
+  }
+  auto counting_all = scenario;
+  counting_all.ignore_index = -100;
+  BOOST_TEST(!same_state(train(counting_all).state, reference.state));
+  for (const auto& cut : cuts)
+    for (const auto schedule : {v1::SCHEDULE_GPIPE, v1::SCHEDULE_ONE_F_ONE_B}) {
+      auto cut_scenario = cut_at(cut, 2);
+      cut_scenario.schedule = schedule;
+      cut_scenario.batches_in_step = scenario.batches_in_step;
+      cut_scenario.ignore_index = scenario.ignore_index;
+      cut_scenario.simulation.seed = 400 + cut.size();
+      BOOST_TEST(same_state(train(cut_scenario).state, reference.state));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(steps_of_whole_epochs_where_more_batches_are_asked_for) {
+  auto scenario = cut_at({0, 2}, 2);
+  scenario.batches_in_step = 50;
+  scenario.steps = 2;
+  for (const auto& step : train(scenario).steps)
+    BOOST_TEST(step.totals.samples == samples_in_epoch);
+}
+
 BOOST_AUTO_TEST_CASE(fewer_micro_batches_than_stages_run) {
   for (const std::uint32_t micro_batch_size : {8, 4}) {
     Scenario one;

@@ -71,7 +71,8 @@ PlanRequest plan_request(const Scenario& scenario) {
     request.stages.push_back(stage);
   }
   request.nodes = distinct(scenario.stage_nodes);
-  request.loss.emplace().mutable_cross_entropy();
+  auto* loss = request.loss.emplace().mutable_cross_entropy();
+  if (scenario.ignore_index) loss->set_ignore_index(*scenario.ignore_index);
   request.schedule = scenario.schedule;
   request.optimizer.emplace().mutable_sgd()->set_lr(0.1);
   return request;
@@ -113,8 +114,9 @@ Running::Running(const Scenario& scenario) {
   options.learning_rates = value_of(
       learning_rates(optimizer, RunLength(), [](const std::string& path) { return path; }));
   options.clip_grad_norm = scenario.clip_grad_norm;
-  options.feeds[v1::Key::KIND_TRAIN] =
-      feed(scenario.batch_size, scenario.micro_batch_size, scenario.steps);
+  options.batches_in_step = scenario.batches_in_step;
+  options.feeds[v1::Key::KIND_TRAIN] = feed(scenario.batch_size, scenario.micro_batch_size,
+                                            scenario.steps * scenario.batches_in_step);
   const auto size = scenario.evaluation_batch_size;
   options.feeds[v1::Key::KIND_EVAL] = feed(size, size, (samples_in_epoch + size - 1) / size);
   driver_ = value_of(Driver::start(*session_, plan_, std::move(options)));

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct Scenario {
   std::uint32_t batch_size = 8;
   std::uint32_t micro_batch_size = 3;
   std::uint32_t evaluation_batch_size = 5;
+  std::uint64_t batches_in_step = 1;
+  std::optional<std::int32_t> ignore_index;  ///< of targets, which are the samples' numbers mod 10
   std::uint64_t steps = 4;
   double clip_grad_norm = 0;
   std::uint64_t weights_seed = 7;

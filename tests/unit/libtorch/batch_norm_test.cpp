@@ -20,6 +20,8 @@
 namespace {
 
 using troupe::mp::libtorch::BatchNorm;
+using troupe::mp::libtorch::DeferredStatistics;
+using troupe::mp::libtorch::ForwardContext;
 using Activation = BatchNorm::Activation;
 
 constexpr std::uint64_t seed = 3141;
@@ -69,8 +71,14 @@ struct Pass {
   }
 
   void run(Activation activation, bool training) {
+    ForwardContext context;
+    context.training = training;
+    run(activation, context);
+  }
+
+  void run(Activation activation, const ForwardContext& context) {
     const BatchNorm norm(scale, shift, mean, variance, batches);
-    y = norm.forward(x, addend, activation, training);
+    y = norm.forward(x, addend, activation, context);
     if (!y.requires_grad()) return;
     std::vector<at::Tensor> wanted{x, scale, shift};
     if (addend.defined()) wanted.push_back(addend);
@@ -85,6 +93,31 @@ struct Pass {
 
  private:
   at::Tensor gradient;
+};
+
+/// A batch of 7 images, cut into micro-batches of these sizes, through one batch norm whose
+/// statistics are deferred; then the same batch uncut, as PyTorch does it.
+struct DeferredPass {
+  DeferredPass(const std::vector<std::int64_t>& sizes, at::ScalarType type, bool differentiable)
+      : whole({{7, 33, 4, 3}, false, Activation::none}, type),
+        cut({{7, 33, 4, 3}, false, Activation::none}, type) {
+    whole.run(Activation::none, true);
+    context.training = true;
+    context.deferred = &statistics;
+    const BatchNorm norm(cut.scale, cut.shift, cut.mean, cut.variance, cut.batches);
+    const c10::AutoGradMode grad_mode(differentiable);
+    std::int64_t begin = 0;
+    for (const auto size : sizes) {
+      const auto part = cut.x.detach().slice(0, begin, begin + size);
+      norm.forward(part, {}, Activation::none, context);
+      begin += size;
+    }
+  }
+
+  ForwardContext context;
+  DeferredStatistics statistics;
+  Pass whole;
+  Pass cut;
 };
 
 double relative_error(const at::Tensor& actual, const at::Tensor& expected) {
@@ -122,6 +155,59 @@ BOOST_AUTO_TEST_CASE(evaluation_agrees_with_libtorch_in_double) {
     const c10::NoGradGuard no_grad;
     check_against_double(c, false);
   }
+}
+
+BOOST_AUTO_TEST_CASE(deferred_statistics_are_those_of_the_uncut_batch) {
+  for (const auto& sizes : std::vector<std::vector<std::int64_t>>{
+           {7}, {3, 3, 1}, {2, 2, 2, 1}, {1, 6}, {1, 1, 1, 1, 1, 1, 1}})
+    for (const auto type : {at::kFloat, at::kDouble})
+      for (const bool differentiable : {false, true}) {
+        DeferredPass pass(sizes, type, differentiable);
+        const double bound = type == at::kFloat ? 1e-6 : 1e-14;
+        BOOST_TEST(pass.cut.batches.item<std::int64_t>() == 0);
+        BOOST_TEST(relative_error(pass.cut.mean, pass.whole.mean) > 1e-3);
+        pass.statistics.commit();
+        BOOST_TEST(relative_error(pass.cut.mean, pass.whole.mean) < bound);
+        BOOST_TEST(relative_error(pass.cut.variance, pass.whole.variance) < bound);
+        BOOST_TEST(pass.cut.batches.item<std::int64_t>() == 1);
+        const at::Tensor once = pass.cut.mean.clone();
+        pass.statistics.commit();  // nothing is left of the step
+        BOOST_TEST(at::equal(pass.cut.mean, once));
+        BOOST_TEST(pass.cut.batches.item<std::int64_t>() == 1);
+      }
+}
+
+BOOST_AUTO_TEST_CASE(discarded_statistics_change_nothing) {
+  DeferredPass pass({4, 3}, at::kFloat, true);
+  const at::Tensor before = pass.cut.mean.clone();
+  pass.statistics.discard();
+  pass.statistics.commit();
+  BOOST_TEST(at::equal(pass.cut.mean, before));
+  BOOST_TEST(pass.cut.batches.item<std::int64_t>() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_repeated_forward_leaves_the_statistics_and_gives_the_same_bits) {
+  for (const Case& c : all_cases())
+    for (const auto type : {at::kFloat, at::kDouble})
+      for (const bool deferred : {false, true}) {
+        Pass pass(c, type);
+        DeferredStatistics statistics;
+        ForwardContext context;
+        context.training = true;
+        if (deferred) context.deferred = &statistics;
+        pass.run(c.activation, context);
+        if (deferred) statistics.commit();
+        const auto first = pass.results();
+        std::vector<at::Tensor> kept;
+        for (const auto& tensor : first) kept.push_back(tensor.clone());
+        context.update_statistics = false;
+        pass.run(c.activation, context);
+        if (deferred) statistics.commit();
+        const auto second = pass.results();
+        for (std::size_t i = 0; i < kept.size(); ++i)
+          BOOST_TEST(at::equal(second[i], kept[i]), "result " << i << " of " << c);
+        BOOST_TEST(pass.batches.item<std::int64_t>() == 1);
+      }
 }
 
 BOOST_AUTO_TEST_CASE(inputs_are_left_alone) {

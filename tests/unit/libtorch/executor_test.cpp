@@ -291,19 +291,60 @@ BOOST_AUTO_TEST_CASE(batch_norm_refuses_one_value_per_channel_in_training_only) 
   check_same_bits(before, pipeline.export_state());
 }
 
-BOOST_AUTO_TEST_CASE(a_negative_class_index_is_refused) {
+namespace {
+
+/// A linear layer from 4 inputs to 3 classes, and a batch of 2 with these targets.
+LocalPipeline::Forward classify(const v1::Loss& loss, const std::vector<std::int64_t>& indices,
+                                Shape shape = {2}) {
   auto classes = request({linear("first", 4, 3)}, {});
-  classes.loss.emplace().mutable_cross_entropy();
+  classes.loss = loss;
   LocalPipeline pipeline(plan(classes), factory());
   LocalPipeline::Fields batch;
   batch["inputs"].tensor = pattern({2, 4});
-  const std::int64_t indices[] = {1, -100};
   batch["targets"].tensor =
-      HostTensor{v1::DTYPE_INT64, {2}, troupe::Blob::copy_of(indices, sizeof indices)};
+      HostTensor{v1::DTYPE_INT64, std::move(shape),
+                 troupe::Blob::copy_of(indices.data(), indices.size() * sizeof(std::int64_t))};
+  auto forward = pipeline.forward(one_micro_batch(2), batch);
+  pipeline.backward(one_micro_batch(2));
+  for (const double norm : pipeline.squared_norms()) BOOST_TEST(std::isfinite(norm));
+  return forward;
+}
+
+void expect_refused(const v1::Loss& loss, const std::vector<std::int64_t>& indices, Shape shape,
+                    const std::string& what) {
   BOOST_CHECK_EXCEPTION(
-      pipeline.forward(one_micro_batch(2), batch), std::runtime_error, [](const auto& e) {
-        return std::string(e.what()).find("negative class index") != std::string::npos;
+      classify(loss, indices, std::move(shape)), std::runtime_error, [&](const auto& e) {
+        BOOST_TEST(std::string(e.what()).find(what) != std::string::npos, e.what());
+        return true;
       });
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(class_indices_that_are_none_are_refused) {
+  v1::Loss loss;
+  loss.mutable_cross_entropy();
+  expect_refused(loss, {1, -1}, {2}, "class index -1");
+  expect_refused(loss, {3, 1}, {2}, "class index 3 among the targets, but there are 3 classes");
+  expect_refused(loss, {1, 1}, {2, 1}, "do not fit outputs");
+  loss.mutable_cross_entropy()->set_ignore_index(1);
+  expect_refused(loss, {1, -100}, {2}, "class index -100");
+}
+
+BOOST_AUTO_TEST_CASE(a_micro_batch_in_which_nothing_counts_has_no_loss_and_no_gradient) {
+  v1::Loss loss;
+  loss.mutable_cross_entropy()->set_label_smoothing(0.1);
+  BOOST_TEST(classify(loss, {-100, 2}).loss.loss > 0);
+  BOOST_TEST(classify(loss, {-100, -100}).loss.loss == 0);
+}
+
+BOOST_AUTO_TEST_CASE(as_many_positive_weights_as_outputs_or_one) {
+  v1::Loss loss;
+  auto* weights = loss.mutable_bce_with_logits()->mutable_pos_weight();
+  weights->Add(2);
+  BOOST_TEST(classify(loss, {0, 1, 1, 0, 0, 1}, {2, 3}).loss.loss > 0);
+  weights->Add(3);
+  expect_refused(loss, {0, 1, 1, 0, 0, 1}, {2, 3}, "pos_weight has 2 numbers");
 }
 
 BOOST_AUTO_TEST_CASE(open_threads_are_those_the_process_began_with) {

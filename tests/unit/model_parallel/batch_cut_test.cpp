@@ -40,6 +40,22 @@ BOOST_AUTO_TEST_CASE(micro_batches_larger_than_the_batch_are_the_batch) {
   BOOST_TEST(cut.rows_of(2).size() == 4u);
 }
 
+BOOST_AUTO_TEST_CASE(what_counts_weighs_however_many_samples_there_are) {
+  RunCounts counts;
+  for (const std::uint64_t counted : {3, 0, 5}) counts.add(counted);
+  BOOST_TEST(counts.size() == 3u);
+  BOOST_TEST(counts.counted(2) == 5u);
+  BOOST_TEST(counts.weight_of(0) == 3.0 / 8);
+  BOOST_TEST(counts.weight_of(1) == 0.0);
+  BOOST_TEST(counts.weight_of(2) == 5.0 / 8);
+}
+
+BOOST_AUTO_TEST_CASE(where_nothing_counts_there_are_no_weights) {
+  RunCounts counts;
+  counts.add(0);
+  BOOST_TEST(counts.weight_of(0) == 0.0);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace

@@ -63,6 +63,23 @@ BOOST_AUTO_TEST_CASE(small_batches_do_not_fill_a_large_budget) {
   BOOST_TEST(feed.begin_build().has_value());
 }
 
+BOOST_AUTO_TEST_CASE(what_is_taken_together_ends_with_the_epoch) {
+  BatchFeed feed(plan(20, 6, 0));  // 3 batches in an epoch
+  const auto take = [&] {
+    BOOST_TEST(feed.begin_build().has_value());
+    feed.built(batch_of_bytes(1));
+    feed.take();
+  };
+  BOOST_TEST(feed.in_one_epoch(2) == 2u);
+  BOOST_TEST(feed.in_one_epoch(5) == 3u);
+  take();
+  take();
+  BOOST_TEST(feed.in_one_epoch(2) == 1u);
+  take();
+  BOOST_TEST(feed.in_one_epoch(2) == 2u);
+  BOOST_TEST(BatchFeed(plan(0, 1000, 0)).in_one_epoch(7) == 7u);
+}
+
 BOOST_AUTO_TEST_CASE(stops_after_the_last_batch) {
   BatchFeed feed(plan(0, 1, 1000));
   BOOST_TEST(feed.begin_build().has_value());

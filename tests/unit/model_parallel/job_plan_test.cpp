@@ -74,6 +74,74 @@ BOOST_AUTO_TEST_CASE(epochs_are_counted_in_batches) {
   expect_refused(train, "epochs", "too many to count");
 }
 
+BOOST_AUTO_TEST_CASE(a_step_of_several_batches_ends_with_its_epoch) {
+  auto train = training();  // 3 batches in an epoch, each of 3 micro-batches
+  train.set_accumulate_batches(2);
+  auto plan = plan_of(train);
+  BOOST_REQUIRE(plan.ok());
+  BOOST_TEST(plan->steps == 4u);
+  BOOST_TEST(plan->training.plan.batches == 6u);
+  BOOST_TEST(plan->batches_in_step == 2u);
+  BOOST_TEST(plan->micro_batches == 6u);
+  train.set_steps(3);
+  plan = plan_of(train);
+  BOOST_REQUIRE(plan.ok());
+  BOOST_TEST(plan->steps == 3u);
+  BOOST_TEST(plan->training.plan.batches == 5u);
+  train.set_steps(std::numeric_limits<std::uint64_t>::max());
+  expect_refused(train, "steps", "too many to count");
+}
+
+BOOST_AUTO_TEST_CASE(schedules_of_epochs_count_the_steps_that_an_epoch_has) {
+  auto train = training();
+  train.set_accumulate_batches(2);
+  auto* schedule = train.mutable_optimizer()->mutable_schedule();
+  schedule->set_unit(v1::LearningRateSchedule::UNIT_EPOCHS);
+  schedule->mutable_step()->set_every(1);
+  const auto plan = plan_of(train);
+  BOOST_REQUIRE(plan.ok());
+  const auto& rate = plan->learning_rates.front();
+  BOOST_TEST(rate.at(1) == rate.at(2));
+  BOOST_TEST(rate.at(3) < rate.at(2));
+  BOOST_TEST(rate.at(3) == rate.at(4));
+}
+
+BOOST_AUTO_TEST_CASE(more_micro_batches_in_a_step_than_can_be_counted_are_refused) {
+  auto train = training();
+  train.set_batch_size(1 << 20);
+  train.set_micro_batch_size(1);
+  train.set_accumulate_batches(1 << 20);
+  expect_refused(train, "accumulate_batches", "too many to count");
+}
+
+BOOST_AUTO_TEST_CASE(every_stage_is_told_how_to_keep_statistics) {
+  auto train = training();
+  train.add_stages()->set_node("a");
+  train.mutable_stages(1)->set_first_layer("second");
+  const auto usual = plan_of(train);
+  train.set_batch_norm(v1::BATCH_NORM_DEFERRED);
+  const auto deferred = plan_of(train);
+  BOOST_REQUIRE((usual.ok() && deferred.ok()));
+  for (const int stage : {0, 1}) {
+    BOOST_TEST(usual->plan.stages[stage].config.batch_norm() == v1::BATCH_NORM_PER_MICRO_BATCH);
+    BOOST_TEST(deferred->plan.stages[stage].config.batch_norm() == v1::BATCH_NORM_DEFERRED);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(targets_that_do_not_suit_the_loss_are_refused_with_their_place) {
+  auto train = training();
+  train.mutable_loss()->mutable_cross_entropy();
+  expect_refused(train, "data.synthetic.one_hot_classes", "cross-entropy");
+  train.mutable_data()->mutable_synthetic()->set_classes(4);
+  BOOST_TEST(plan_of(train).ok());
+  train.mutable_loss()->mutable_l1();
+  expect_refused(train, "data.synthetic.classes", "mean absolute error");
+  train.mutable_loss()->mutable_huber();
+  expect_refused(train, "data.synthetic.classes", "Huber's loss");
+  train.mutable_loss()->mutable_bce_with_logits();
+  expect_refused(train, "data.synthetic.classes", "binary cross-entropy");
+}
+
 BOOST_AUTO_TEST_CASE(an_evaluation_runs_a_micro_batch_at_once_unless_it_says_otherwise) {
   auto train = training();
   *train.mutable_evaluation()->mutable_data() = numbers(20);

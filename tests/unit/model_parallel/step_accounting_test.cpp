@@ -19,10 +19,10 @@ v1::StepReport report(std::uint32_t stage, std::uint32_t first, std::vector<doub
   return report;
 }
 
-v1::LossReport loss(double value, double weight, std::uint32_t samples) {
+v1::LossReport loss(double value, std::uint64_t counted, std::uint32_t samples) {
   v1::LossReport report;
   report.set_loss_bits(bits_of(value));
-  report.set_weight(weight);
+  report.set_counted(counted);
   report.set_samples(samples);
   report.set_correct(1);
   return report;
@@ -90,8 +90,7 @@ BOOST_AUTO_TEST_CASE(reports_that_cannot_be_are_errors) {
 }
 
 BOOST_AUTO_TEST_CASE(losses_are_weighted_and_summed_in_micro_batch_order) {
-  const std::vector<v1::LossReport> losses = {loss(1e16, 0.375, 3), loss(1, 0.375, 3),
-                                              loss(3, 0.25, 2)};
+  const std::vector<v1::LossReport> losses = {loss(1e16, 3, 3), loss(1, 3, 3), loss(3, 2, 2)};
   RunProgress forward(1, 3, 3);
   RunProgress backward(1, 3, 3);
   for (int i = 0; i < 3; ++i) {
@@ -104,6 +103,29 @@ BOOST_AUTO_TEST_CASE(losses_are_weighted_and_summed_in_micro_batch_order) {
   BOOST_TEST(forward.loss_totals().loss == backward.loss_totals().loss);
   BOOST_TEST(forward.loss_totals().samples == 8u);
   BOOST_TEST(forward.loss_totals().correct == 3u);
+}
+
+BOOST_AUTO_TEST_CASE(losses_weigh_by_what_counts) {
+  const auto totals_of = [](const std::vector<v1::LossReport>& losses) {
+    RunProgress progress(1, static_cast<std::uint32_t>(losses.size()), 9);
+    for (std::uint32_t i = 0; i < losses.size(); ++i) {
+      progress.admit();
+      BOOST_TEST(progress.add_loss(i, losses[i]).ok());
+    }
+    return progress.loss_totals();
+  };
+  auto totals = totals_of({loss(2, 6, 1), loss(0, 0, 1), loss(1, 2, 2)});
+  BOOST_TEST(totals.loss == 14.0 / 8);
+  BOOST_TEST(totals.counted == 8u);
+  BOOST_TEST(totals.samples == 4u);
+  BOOST_TEST(totals_of({loss(0, 0, 3)}).loss == 0.0);
+  totals.add(totals_of({loss(0, 0, 3)}));
+  BOOST_TEST(totals.loss == 14.0 / 8);
+  totals.add(totals_of({loss(3, 2, 1)}));
+  BOOST_TEST(totals.loss == 2.0);
+  BOOST_TEST(totals.counted == 10u);
+  BOOST_TEST(totals.samples == 8u);
+  BOOST_TEST(totals.correct == 5u);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -10,7 +10,7 @@ Result<void> add_resnet_layers(LayerRegistry& registry);
 /// linear, relu, tanh, flatten, identity.
 Result<void> add_simple_layers(LayerRegistry& registry);
 
-/// loss.mse, loss.cross_entropy.
+/// loss.mse, loss.l1, loss.huber, loss.bce_with_logits, loss.cross_entropy.
 Result<void> add_loss_layers(LayerRegistry& registry);
 
 /// All of them.

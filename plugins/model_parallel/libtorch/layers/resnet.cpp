@@ -37,10 +37,10 @@ class ConvNorm {
               setup.tensor(norm + ".num_batches_tracked")) {}
 
   /// Then, as far as they are asked for, the addition of `addend` and ReLU.
-  at::Tensor operator()(const at::Tensor& x, bool training,
+  at::Tensor operator()(const at::Tensor& x, const ForwardContext& context,
                         BatchNorm::Activation activation = BatchNorm::Activation::none,
                         const at::Tensor& addend = {}) const {
-    return norm_.forward(convolution_.forward(x), addend, activation, training);
+    return norm_.forward(convolution_.forward(x), addend, activation, context);
   }
 
   void take_gradient(std::vector<Layer::OwnGradient>& gradients) {
@@ -73,7 +73,7 @@ class Stem final : public Layer {
 
   std::vector<at::Tensor> forward(const std::vector<at::Tensor>& inputs,
                                   const ForwardContext& context) override {
-    at::Tensor x = first_(only(inputs), context.training, BatchNorm::Activation::relu);
+    at::Tensor x = first_(only(inputs), context, BatchNorm::Activation::relu);
     if (!small_) x = at::max_pool2d(x, {3, 3}, {2, 2}, {1, 1});
     return {x};
   }
@@ -114,9 +114,9 @@ class Block final : public Layer {
     const at::Tensor& input = only(inputs);
     constexpr auto relu = BatchNorm::Activation::relu;
     at::Tensor x = input;
-    for (std::size_t i = 0; i + 1 < path_.size(); ++i) x = path_[i](x, context.training, relu);
-    const at::Tensor shortcut = downsample_ ? (*downsample_)(input, context.training) : input;
-    return {path_.back()(x, context.training, relu, shortcut)};
+    for (std::size_t i = 0; i + 1 < path_.size(); ++i) x = path_[i](x, context, relu);
+    const at::Tensor shortcut = downsample_ ? (*downsample_)(input, context) : input;
+    return {path_.back()(x, context, relu, shortcut)};
   }
 
   std::vector<OwnGradient> take_gradients() override {

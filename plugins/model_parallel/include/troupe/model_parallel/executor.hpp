@@ -21,7 +21,8 @@ struct MicroBatch {
   std::uint32_t index = 0;  ///< within the step
   std::uint32_t samples = 0;
   std::uint64_t first_sample = 0;  ///< index of its first sample in the epoch: keys randomness
-  double weight = 1;               ///< its share of the whole batch's samples
+  double weight = 1;          ///< its share of what the loss of the whole batch is the mean over
+  std::uint64_t counted = 0;  ///< what the loss counts here: samples, or targets not ignored
 };
 
 /// Called exactly once, on any thread.
@@ -35,9 +36,9 @@ struct ForwardTask {
 };
 
 struct LossValue {
-  double loss = 0;  ///< mean over the micro-batch's samples
-  /// Samples classified correctly, counted in evaluation only; 0 when that means nothing.
-  std::uint32_t correct = 0;
+  double loss = 0;  ///< mean over what counts in the micro-batch; 0 where nothing does
+  /// How many of those are classified correctly, in evaluation only; 0 when that means nothing.
+  std::uint64_t correct = 0;
 };
 
 struct ForwardOutcome {

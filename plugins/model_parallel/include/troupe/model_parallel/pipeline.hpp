@@ -24,6 +24,8 @@ struct PipelineOptions {
   double clip_grad_norm = 0;  ///< 0: no clipping
   /// Go on although the nodes differ in what decides the bits of results; see TrainJob.
   bool allow_mixed_numerics = false;
+  /// Deferred: running statistics change with `step`, by all samples forwarded since the last one.
+  v1::BatchNormStatistics batch_norm = v1::BATCH_NORM_PER_MICRO_BATCH;
 };
 
 /// A model spread over nodes, driven call by call: forward, the caller's own loss, backward, step.
