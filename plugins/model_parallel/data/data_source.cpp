@@ -1,7 +1,6 @@
 #include "data/data_source.hpp"
 
 #include "core/loss_config.hpp"
-
 #include "data/cifar_source.hpp"
 #include "data/image_folder_source.hpp"
 #include "data/image_source.hpp"
