@@ -171,6 +171,37 @@ BOOST_AUTO_TEST_CASE(written_layers_pass_through_and_linear_ones_are_completed) 
   BOOST_TEST(layers[3].parameters_size() == 1);
 }
 
+BOOST_AUTO_TEST_CASE(tied_parameters_are_checked) {
+  const std::string owner = R"(layers { name: "a" kind: "x"
+    parameters { name: "a.w" shape: [2, 3] init { constant: 1 } }
+    buffers { name: "a.b" shape: [2, 3] init { constant: 1 } } } )";
+  const auto with = [&](const std::string& tied) {
+    return "layers { " + owner + R"(layers { name: "b" kind: "x" )" + tied + " } }";
+  };
+  const std::string good = R"(parameters { name: "b.w" shape: [2, 3] tied_to: "a.w" } )";
+  BOOST_TEST(layers_of(with(good))[1].parameters(0).tied_to() == "a.w");
+  const std::string path = "model.layers.layers[1].parameters[0].";
+  expect_error(with(R"(parameters { name: "b.w" shape: [2, 3] tied_to: "c.w" })"), path + "tied_to",
+               "'c.w'");
+  expect_error(with(R"(parameters { name: "b.w" shape: [2, 3] tied_to: "b.w" })"), path + "tied_to",
+               "no earlier layer");
+  expect_error(with(R"(parameters { name: "b.w" shape: [2, 3] tied_to: "a.b" })"), path + "tied_to",
+               "no earlier layer");
+  expect_error(with(R"(parameters { name: "b.w" shape: [3, 2] tied_to: "a.w" })"), path + "shape",
+               "[3, 2]");
+  expect_error(with(R"(parameters { name: "b.w" shape: [2, 3] tied_to: "a.w" integer: true })"),
+               path + "integer", "type");
+  expect_error(with(R"(parameters { name: "b.w" shape: [2, 3] tied_to: "a.w"
+                                    init { constant: 0 } })"),
+               path + "init", "initial value");
+  expect_error(with(R"(buffers { name: "b.b" shape: [2, 3] tied_to: "a.w" })"),
+               "model.layers.layers[1].buffers[0].tied_to", "is tied");
+  expect_error("layers { " + owner + R"(layers { name: "b" kind: "x" )" + good +
+                   R"(} layers { name: "c" kind: "x"
+                         parameters { name: "c.w" shape: [2, 3] tied_to: "b.w" } } })",
+               "model.layers.layers[2].parameters[0].tied_to", "tied itself");
+}
+
 BOOST_AUTO_TEST_CASE(written_layers_are_checked) {
   const std::string a = R"(layers { name: "a" kind: "relu" } )";
   const auto list = [](const std::string& text) { return "layers { " + text + " }"; };

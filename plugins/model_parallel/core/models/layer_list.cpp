@@ -7,6 +7,7 @@
 
 #include "core/layer_reads.hpp"
 #include "core/models/linear.hpp"
+#include "core/models/tied_parameters.hpp"
 #include "core/value_ref.hpp"
 
 namespace troupe::mp {
@@ -54,6 +55,7 @@ Result<void> check_tensors(const google::protobuf::RepeatedPtrField<v1::Paramete
                        "names are unique in a model");
     if (!element_count({tensor.shape().begin(), tensor.shape().end()}))
       return bad_input(field + ".shape", "shape of " + quoted(tensor.name()) + " is not usable");
+    if (!tensor.tied_to().empty()) continue;
     if (tensor.init().kind_case() == v1::Init::KIND_NOT_SET)
       return bad_input(field + ".init", "no initial value for " + quoted(tensor.name()),
                        "write constant, normal_std or uniform_bound");
@@ -91,6 +93,7 @@ Result<std::vector<v1::Layer>> list_written_layers(const v1::LayerList& config) 
     outputs[layer.name()] = layer.outputs();
     layers.push_back(std::move(layer));
   }
+  TROUPE_TRY(check_tied_parameters(layers));
   return layers;
 }
 
