@@ -28,6 +28,28 @@ std::uint64_t join(std::uint32_t first, std::uint32_t second) {
 /// The upper 53 bits as a number in [0, 1).
 double to_unit(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1.0p-53; }
 
+/// A draw for truncated_normal_at that is right if it is accepted. Where the bound is narrow the
+/// normal distribution would be refused too often: uniform numbers are then accepted in proportion
+/// to its density.
+struct Proposal {
+  double value;
+  bool accepted;
+};
+
+Proposal propose(std::uint64_t key, std::uint64_t index, std::uint64_t attempt, double std,
+                 double bound) {
+  // Attempts begin at 1: counters with 0 above belong to the plain distributions.
+  const auto words = philox(key, index, attempt + 1);
+  const double first = to_unit(join(words[0], words[1]));
+  const double second = to_unit(join(words[2], words[3]));
+  if (bound < std) {
+    const double value = bound * (2.0 * first - 1.0);
+    return {value, second < std::exp(-0.5 * (value / std) * (value / std))};
+  }
+  const double value = std * std::sqrt(-2.0 * std::log(1.0 - first)) * std::cos(two_pi * second);
+  return {value, std::abs(value) <= bound};
+}
+
 /// Both results of one Box-Muller transform: elements 2 * pair and 2 * pair + 1. One function for
 /// every caller, so that an element has the same bits however it is asked for.
 __attribute__((noinline)) std::array<double, 2> normal_pair(std::uint64_t key, std::uint64_t pair) {
@@ -58,6 +80,11 @@ void fill_initial(const v1::Init& init, std::uint64_t key, std::uint64_t count, 
     case v1::Init::kUniformBound:
       for (std::uint64_t i = 0; i < count; ++i)
         out[i] = static_cast<T>(init.uniform_bound() * (2.0 * uniform_at(key, i) - 1.0));
+      return;
+    case v1::Init::kTruncatedNormal:
+      for (std::uint64_t i = 0; i < count; ++i)
+        out[i] = static_cast<T>(truncated_normal_at(key, i, init.truncated_normal().std(),
+                                                    init.truncated_normal().bound()));
       return;
     default:
       for (std::uint64_t i = 0; i < count; ++i) out[i] = static_cast<T>(init.constant());
@@ -98,6 +125,20 @@ double uniform_at(std::uint64_t key, std::uint64_t index) {
 
 double normal_at(std::uint64_t key, std::uint64_t index) {
   return normal_pair(key, index / 2)[index % 2];
+}
+
+std::uint64_t sample_key(std::uint64_t seed, std::string_view name, std::uint64_t step,
+                         std::uint64_t sample) {
+  const auto words = philox(stream_key(seed, name), sample, step);
+  return join(words[0], words[1]);
+}
+
+double truncated_normal_at(std::uint64_t key, std::uint64_t index, double std, double bound) {
+  // At least two of three proposals are accepted.
+  for (std::uint64_t attempt = 0;; ++attempt) {
+    const Proposal proposal = propose(key, index, attempt, std, bound);
+    if (proposal.accepted) return proposal.value;
+  }
 }
 
 void fill_normal(std::uint64_t key, std::uint64_t first, std::uint64_t count, float* out) {

@@ -13,8 +13,8 @@ namespace troupe::mp {
 /// Counter-based random numbers: Philox4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy
 /// as 1, 2, 3", SC 2011). A number depends only on key and counter, never on what was drawn
 /// before, so that it is the same wherever and in whatever order it is computed.
-std::array<std::uint32_t, 4> philox(std::uint64_t key, std::uint64_t counter_low,
-                                    std::uint64_t counter_high);
+TROUPE_API std::array<std::uint32_t, 4> philox(std::uint64_t key, std::uint64_t counter_low,
+                                               std::uint64_t counter_high);
 
 /// The key of a named stream: (seed, name), mixed.
 std::uint64_t stream_key(std::uint64_t seed, std::string_view name);
@@ -29,6 +29,15 @@ double normal_at(std::uint64_t key, std::uint64_t index);
 /// rounded from double for float.
 void fill_normal(std::uint64_t key, std::uint64_t first, std::uint64_t count, float* out);
 void fill_normal(std::uint64_t key, std::uint64_t first, std::uint64_t count, double* out);
+
+/// The key of the random numbers of one sample in one step: those of the stream (seed, name) at
+/// (step, sample). Independent of where and in how large pieces samples are computed.
+TROUPE_API std::uint64_t sample_key(std::uint64_t seed, std::string_view name, std::uint64_t step,
+                                    std::uint64_t sample);
+
+/// Normal of mean 0 and this standard deviation, given that it is within [-bound, bound], by
+/// rejection; both positive.
+double truncated_normal_at(std::uint64_t key, std::uint64_t index, double std, double bound);
 
 /// Uniform on the integers [0, n); n > 0.
 std::uint64_t index_at(std::uint64_t key, std::uint64_t index, std::uint64_t n);

@@ -14,7 +14,7 @@ namespace {
 using Json = nlohmann::json;
 using Entry = SafetensorsHeader::Entry;
 
-constexpr std::size_t most_dimensions = 64;
+constexpr std::size_t most_tensor_dimensions = 64;
 constexpr const char* metadata_key = "__metadata__";
 
 constexpr std::array<std::pair<const char*, v1::DType>, 10> type_names = {{
@@ -99,7 +99,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
 
   bool number_unsigned(number_unsigned_t value) override {
     if (level_ != Level::list) return fail("misplaced number" + in_tensor());
-    if (numbers_.size() == most_dimensions) return fail("too many dimensions" + in_tensor());
+    if (numbers_.size() == most_tensor_dimensions) return fail("too many dimensions" + in_tensor());
     if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
       return fail("number out of range" + in_tensor());
     numbers_.push_back(value);

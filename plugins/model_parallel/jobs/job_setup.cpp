@@ -6,6 +6,7 @@
 
 #include "core/model_catalog.hpp"
 #include "core/state_split.hpp"
+#include "core/weight_names.hpp"
 #include "data/safetensors.hpp"
 
 namespace troupe::mp {
@@ -115,6 +116,7 @@ Result<TensorMap> read_weights(const Plan& plan, const std::filesystem::path& pa
   for (const auto& name : file.names()) {
     TROUPE_ASSIGN(tensors[name], file.tensor(name));
   }
+  tensors = to_plan_names(plan, std::move(tensors));
   TROUPE_TRY(split_state(plan, tensors, true, path.string()));
   return tensors;
 }

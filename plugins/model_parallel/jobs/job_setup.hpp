@@ -58,7 +58,8 @@ Result<FeedConfig> open_feed(const JobFile& file, const FeedRequest& request);
 /// Checks that the data has every field that the model reads.
 Result<void> check_feed(const JobFile& file, const Plan& plan, const FeedConfig& feed);
 
-/// Reads all tensors of a safetensors file and checks that they are exactly those of the plan.
+/// Reads all tensors of a safetensors file, under the plan's names (see to_plan_names), and checks
+/// that they are exactly those of the plan.
 Result<TensorMap> read_weights(const Plan& plan, const std::filesystem::path& path);
 
 /// The safetensors and text files among what a job reads, which may lie in its output directory.

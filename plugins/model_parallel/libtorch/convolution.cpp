@@ -18,12 +18,17 @@ namespace troupe::mp::libtorch {
 /// The convolution itself, shared with the graphs of micro-batches under way.
 class Convolution::State : public torch::CustomClassHolder {
  public:
-  State(at::Tensor weight, Pair stride, Pair padding)
-      : weight_(std::move(weight)), stride_(stride), padding_(padding) {
+  State(at::Tensor weight, Pair stride, Pair padding, std::int64_t groups)
+      : weight_(std::move(weight)), stride_(stride), padding_(padding), groups_(groups) {
     TORCH_CHECK(weight_.dim() == 4 && weight_.is_contiguous(),
                 "the weight of a convolution must have 4 dimensions and be row-major");
-    geometry_ = {weight_.size(0), weight_.size(1), weight_.size(2), weight_.size(3),
-                 stride[0],       stride[1],       padding[0],      padding[1]};
+    TORCH_CHECK(groups > 0 && weight_.size(0) % groups == 0, weight_.size(0),
+                " output channels cannot be parted into ", groups, " groups");
+    geometry_ = {weight_.size(0), weight_.size(1) * groups,
+                 weight_.size(2), weight_.size(3),
+                 stride[0],       stride[1],
+                 padding[0],      padding[1],
+                 groups};
     if (weight_.is_cpu() && weight_.scalar_type() == at::kFloat)
       kernels_ = make_onednn_convolution(geometry_);
   }
@@ -38,7 +43,7 @@ class Convolution::State : public torch::CustomClassHolder {
   }
 
   at::Tensor by_libtorch(const at::Tensor& input) const {
-    return at::conv2d(input, weight_, {}, stride_, padding_);
+    return at::conv2d(input, weight_, {}, stride_, padding_, /*dilation=*/1, groups_);
   }
 
   /// Arguments of these are channels-last.
@@ -94,6 +99,7 @@ class Convolution::State : public torch::CustomClassHolder {
   at::Tensor weight_;
   Pair stride_;
   Pair padding_;
+  std::int64_t groups_;
   ConvolutionGeometry geometry_;
   std::unique_ptr<OneDnnConvolution> kernels_;  ///< null: always at::conv2d
   std::int64_t packed_version_ = 0;             ///< of the weight, when the kernels packed it
@@ -134,8 +140,8 @@ class Convolution::Function : public torch::autograd::Function<Convolution::Func
   }
 };
 
-Convolution::Convolution(at::Tensor weight, Pair stride, Pair padding)
-    : state_(c10::make_intrusive<State>(std::move(weight), stride, padding)) {}
+Convolution::Convolution(at::Tensor weight, Pair stride, Pair padding, std::int64_t groups)
+    : state_(c10::make_intrusive<State>(std::move(weight), stride, padding, groups)) {}
 
 Convolution::~Convolution() = default;
 Convolution::Convolution(Convolution&&) noexcept = default;

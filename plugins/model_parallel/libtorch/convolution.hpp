@@ -8,7 +8,7 @@
 
 namespace troupe::mp::libtorch {
 
-/// A 2-d convolution without bias, in one group: at::conv2d, but on oneDNN's fast kernels in all
+/// A 2-d convolution without bias: at::conv2d, but on oneDNN's fast kernels in all
 /// three passes whatever the batch. LibTorch 1.13 chooses slow paths of its own for the small
 /// batches of a pipeline. For other element types, other devices and in builds without oneDNN it
 /// is at::conv2d.
@@ -26,9 +26,10 @@ class Convolution {
  public:
   using Pair = std::array<std::int64_t, 2>;  ///< vertical, horizontal
 
-  /// `weight` is (out channels, in channels, height, width), row-major. It is shared, not copied:
-  /// changes in place are noticed if LibTorch's operations make them.
-  Convolution(at::Tensor weight, Pair stride, Pair padding);
+  /// `weight` is (out channels, in channels / groups, height, width), row-major. It is shared, not
+  /// copied: changes in place are noticed if LibTorch's operations make them. Each of the `groups`
+  /// parts of the output's channels sees its own part of the input's.
+  Convolution(at::Tensor weight, Pair stride, Pair padding, std::int64_t groups = 1);
   ~Convolution();
   Convolution(Convolution&&) noexcept;
   Convolution& operator=(Convolution&&) noexcept;

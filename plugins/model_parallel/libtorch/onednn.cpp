@@ -107,15 +107,26 @@ struct Descriptions {
   memory::dims padding;
 };
 
+/// The sizes of the weights: with a dimension for the groups where there are several.
+memory::dims weight_sizes(const ConvolutionGeometry& g) {
+  const memory::dim outputs = g.out_channels / g.groups;
+  const memory::dim inputs = g.in_channels / g.groups;
+  if (g.groups == 1) return {outputs, inputs, g.kernel_height, g.kernel_width};
+  return {g.groups, outputs, inputs, g.kernel_height, g.kernel_width};
+}
+
+/// Row-major order of the weights: the same bytes with and without groups.
+memory::desc row_major_weights(const ConvolutionGeometry& geometry) {
+  return {weight_sizes(geometry), float32,
+          geometry.groups == 1 ? memory::format_tag::oihw : memory::format_tag::goihw};
+}
+
 Descriptions describe(const ConvolutionGeometry& geometry, const ConvolutionInput& shape) {
   constexpr auto channels_last = memory::format_tag::nhwc;
   Descriptions d;
   d.input = {
       {shape.batch, geometry.in_channels, shape.height, shape.width}, float32, channels_last};
-  d.weight = {
-      {geometry.out_channels, geometry.in_channels, geometry.kernel_height, geometry.kernel_width},
-      float32,
-      memory::format_tag::any};
+  d.weight = {weight_sizes(geometry), float32, memory::format_tag::any};
   d.output = {{shape.batch, geometry.out_channels, geometry.out_height(shape.height),
                geometry.out_width(shape.width)},
               float32,
@@ -210,14 +221,16 @@ void copy(memory from, memory to) {
 /// The blocks of a 4-dimensional layout; nothing if it is of another kind.
 std::optional<BlockedWeights> blocks_of(const memory::desc& d) {
 #if DNNL_VERSION_MAJOR >= 3
-  if (d.get_format_kind() != memory::format_kind::blocked) return std::nullopt;
+  if (d.get_format_kind() != memory::format_kind::blocked || d.get_ndims() != 4)
+    return std::nullopt;
   const auto sizes = d.get_dims();
   const auto strides = d.get_strides();
   const auto blocks = d.get_inner_blks();
   const auto dimensions = d.get_inner_idxs();
   const int count = d.get_inner_nblks();
 #else
-  if (d.data.format_kind != dnnl_blocked || d.data.extra.flags != 0) return std::nullopt;
+  if (d.data.format_kind != dnnl_blocked || d.data.extra.flags != 0 || d.data.ndims != 4)
+    return std::nullopt;
   const auto& sizes = d.data.dims;
   const auto& strides = d.data.format_desc.blocking.strides;
   const auto& blocks = d.data.format_desc.blocking.inner_blks;
@@ -247,10 +260,7 @@ std::optional<BlockedWeights> blocks_of(const memory::desc& d) {
 class PlannedConvolution final : public OneDnnConvolution {
  public:
   explicit PlannedConvolution(const ConvolutionGeometry& geometry)
-      : geometry_(geometry),
-        row_major_({geometry.out_channels, geometry.in_channels, geometry.kernel_height,
-                    geometry.kernel_width},
-                   float32, memory::format_tag::oihw) {}
+      : geometry_(geometry), row_major_(row_major_weights(geometry)) {}
 
   void weight_changed() override {
     for (auto& packed : packed_) packed.current = false;

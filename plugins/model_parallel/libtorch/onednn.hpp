@@ -5,7 +5,7 @@
 
 namespace troupe::mp::libtorch {
 
-/// A 2-d convolution's weights and steps: one group, no bias, no dilation.
+/// A 2-d convolution's weights and steps: no bias, no dilation.
 struct ConvolutionGeometry {
   std::int64_t out_channels = 0;
   std::int64_t in_channels = 0;
@@ -15,6 +15,7 @@ struct ConvolutionGeometry {
   std::int64_t stride_width = 1;
   std::int64_t padding_height = 0;
   std::int64_t padding_width = 0;
+  std::int64_t groups = 1;  ///< of both kinds of channels, which are multiples
 
   std::int64_t out_height(std::int64_t in_height) const {
     return (in_height + 2 * padding_height - kernel_height) / stride_height + 1;
@@ -22,7 +23,6 @@ struct ConvolutionGeometry {
   std::int64_t out_width(std::int64_t in_width) const {
     return (in_width + 2 * padding_width - kernel_width) / stride_width + 1;
   }
-  std::int64_t weights() const { return out_channels * in_channels * kernel_height * kernel_width; }
 };
 
 /// What varies between the calls of one convolution.
@@ -47,7 +47,8 @@ class OneDnnConvolution {
 
   virtual void weight_changed() = 0;
 
-  /// `weight` is row-major OIHW, here and below; read only where it must be packed.
+  /// `weight` is row-major OIHW, here and below, with the input channels of one group; read only
+  /// where it must be packed.
   virtual void forward(const ConvolutionInput& shape, const float* input, const float* weight,
                        float* output) = 0;
 

@@ -30,12 +30,14 @@ struct Case {
   Convolution::Pair kernel;
   Convolution::Pair stride;
   Convolution::Pair padding;
+  std::int64_t groups = 1;
 };
 
 std::ostream& operator<<(std::ostream& out, const Case& c) {
   return out << c.batch << "x" << c.in << "x" << c.height << "x" << c.width << " to " << c.out
              << ", kernel " << c.kernel[0] << "x" << c.kernel[1] << ", stride " << c.stride[0]
-             << "x" << c.stride[1] << ", padding " << c.padding[0] << "x" << c.padding[1];
+             << "x" << c.stride[1] << ", padding " << c.padding[0] << "x" << c.padding[1]
+             << ", groups " << c.groups;
 }
 
 const std::vector<Case> cases = {
@@ -47,7 +49,9 @@ const std::vector<Case> cases = {
     {1, 17, 33, 9, 6, {1, 1}, {1, 1}, {0, 0}},     {3, 20, 30, 10, 10, {5, 3}, {2, 1}, {2, 1}},
     {2, 24, 40, 6, 8, {1, 7}, {1, 1}, {0, 3}},     {1, 512, 512, 4, 4, {3, 3}, {1, 1}, {1, 1}},
     {1, 16, 16, 1, 1, {1, 1}, {1, 1}, {0, 0}},     {2, 1, 4, 5, 5, {3, 3}, {1, 1}, {0, 0}},
-    {2, 16, 1, 5, 5, {3, 3}, {1, 1}, {1, 1}},
+    {2, 16, 1, 5, 5, {3, 3}, {1, 1}, {1, 1}},      {2, 128, 128, 9, 9, {3, 3}, {1, 1}, {1, 1}, 32},
+    {3, 64, 128, 8, 6, {3, 3}, {2, 2}, {1, 1}, 4}, {2, 64, 64, 7, 7, {3, 3}, {1, 1}, {1, 1}, 2},
+    {2, 12, 18, 7, 5, {3, 1}, {1, 1}, {1, 0}, 3},  {1, 16, 16, 6, 6, {3, 3}, {1, 1}, {1, 1}, 16},
 };
 
 /// Normally distributed numbers from a generator that starts anew in each test.
@@ -58,7 +62,7 @@ class Numbers {
   }
 
   at::Tensor weight(const Case& c, at::ScalarType type = at::kFloat) {
-    at::Tensor weight = (*this)({c.out, c.in, c.kernel[0], c.kernel[1]}, type);
+    at::Tensor weight = (*this)({c.out, c.in / c.groups, c.kernel[0], c.kernel[1]}, type);
     return weight.set_requires_grad(true);
   }
 
@@ -94,7 +98,7 @@ Results reference(const Case& c, const at::Tensor& input, const at::Tensor& weig
                   const at::Tensor& gradient) {
   const at::Tensor x = input.detach().to(at::kDouble).set_requires_grad(true);
   const at::Tensor w = weight.detach().to(at::kDouble).set_requires_grad(true);
-  const at::Tensor y = at::conv2d(x, w, {}, c.stride, c.padding);
+  const at::Tensor y = at::conv2d(x, w, {}, c.stride, c.padding, 1, c.groups);
   const auto found = torch::autograd::grad({y}, {x, w}, {gradient.to(at::kDouble)});
   return {y.detach(), found[0], found[1]};
 }
@@ -126,7 +130,7 @@ BOOST_AUTO_TEST_CASE(all_passes_agree_with_libtorch_in_double) {
       BOOST_TEST_CONTEXT(c) {
         const at::Tensor weight = numbers.weight(c);
         const at::Tensor input = numbers.input(c).contiguous(format).set_requires_grad(true);
-        Convolution convolution(weight, c.stride, c.padding);
+        Convolution convolution(weight, c.stride, c.padding, c.groups);
         const at::Tensor output = convolution.forward(input);
         const at::Tensor gradient = numbers(output.sizes().vec()).contiguous(format);
         at::Tensor weight_gradient;
@@ -148,7 +152,7 @@ BOOST_AUTO_TEST_CASE(a_pass_without_gradients_computes_the_same) {
   Numbers numbers;
   for (const Case& c : cases) {
     BOOST_TEST_CONTEXT(c) {
-      const Convolution convolution(numbers.weight(c), c.stride, c.padding);
+      const Convolution convolution(numbers.weight(c), c.stride, c.padding, c.groups);
       const at::Tensor input = numbers.input(c);
       const at::Tensor differentiable = convolution.forward(input);
       const c10::NoGradGuard no_grad;
@@ -164,7 +168,7 @@ BOOST_AUTO_TEST_CASE(an_input_that_wants_no_gradient_gets_none) {
   Numbers numbers;
   const Case c = cases[6];
   const at::Tensor weight = numbers.weight(c);
-  Convolution convolution(weight, c.stride, c.padding);
+  Convolution convolution(weight, c.stride, c.padding, c.groups);
   const at::Tensor input = numbers.input(c);
   const at::Tensor output = convolution.forward(input);
   const at::Tensor gradient = numbers(output.sizes().vec());
@@ -179,7 +183,7 @@ BOOST_AUTO_TEST_CASE(a_frozen_weight_gets_no_gradient) {
   Numbers numbers;
   const Case c = cases[3];
   const at::Tensor weight = numbers.weight(c).set_requires_grad(false);
-  Convolution convolution(weight, c.stride, c.padding);
+  Convolution convolution(weight, c.stride, c.padding, c.groups);
   const at::Tensor input = numbers.input(c).set_requires_grad(true);
   const at::Tensor output = convolution.forward(input);
   const at::Tensor gradient = numbers(output.sizes().vec());
@@ -193,7 +197,7 @@ BOOST_AUTO_TEST_CASE(a_frozen_weight_gets_no_gradient) {
 at::Tensor interleaved(const Case& c, const at::Tensor& weight,
                        const std::vector<at::Tensor>& inputs,
                        const std::vector<at::Tensor>& gradients, std::size_t window) {
-  Convolution convolution(weight, c.stride, c.padding);
+  Convolution convolution(weight, c.stride, c.padding, c.groups);
   std::vector<at::Tensor> outputs;
   at::Tensor sum;
   for (std::size_t done = 0; done < inputs.size(); ++done) {
@@ -218,7 +222,8 @@ BOOST_AUTO_TEST_CASE(gradients_accumulate_alike_under_every_schedule) {
         Case micro_batch = c;
         if (i == 4) micro_batch.batch += 3;
         inputs.push_back(numbers.input(micro_batch).set_requires_grad(true));
-        const at::Tensor output = at::conv2d(inputs.back(), weight, {}, c.stride, c.padding);
+        const at::Tensor output =
+            at::conv2d(inputs.back(), weight, {}, c.stride, c.padding, 1, c.groups);
         gradients.push_back(numbers(output.sizes().vec()));
         expected += reference(c, inputs.back(), weight, gradients.back()).weight_gradient;
       }
@@ -238,7 +243,7 @@ BOOST_AUTO_TEST_CASE(two_runs_give_the_same_bits) {
         Numbers numbers;
         const at::Tensor weight = numbers.weight(c);
         const at::Tensor input = numbers.input(c).set_requires_grad(true);
-        Convolution convolution(weight, c.stride, c.padding);
+        Convolution convolution(weight, c.stride, c.padding, c.groups);
         Results results;
         results.output = convolution.forward(input);
         const at::Tensor gradient = numbers(results.output.sizes().vec());
@@ -258,7 +263,7 @@ BOOST_AUTO_TEST_CASE(a_taken_or_discarded_gradient_is_gone) {
   Numbers numbers;
   const Case c = cases[3];
   const at::Tensor weight = numbers.weight(c);
-  Convolution convolution(weight, c.stride, c.padding);
+  Convolution convolution(weight, c.stride, c.padding, c.groups);
   const at::Tensor input = numbers.input(c);
   const at::Tensor gradient = numbers(convolution.forward(input).sizes().vec());
   const auto run = [&] {
@@ -278,7 +283,7 @@ BOOST_AUTO_TEST_CASE(a_changed_weight_is_noticed_in_both_directions) {
   Numbers numbers;
   const Case c = cases[3];
   const at::Tensor weight = numbers.weight(c);
-  Convolution convolution(weight, c.stride, c.padding);
+  Convolution convolution(weight, c.stride, c.padding, c.groups);
   const at::Tensor input = numbers.input(c).set_requires_grad(true);
   const at::Tensor gradient = numbers(convolution.forward(input).sizes().vec());
   const auto check = [&] {
@@ -300,7 +305,7 @@ BOOST_AUTO_TEST_CASE(a_weight_changed_between_forward_and_backward_is_refused) {
   Numbers numbers;
   const Case c = cases[3];
   const at::Tensor weight = numbers.weight(c);
-  Convolution convolution(weight, c.stride, c.padding);
+  Convolution convolution(weight, c.stride, c.padding, c.groups);
   const at::Tensor input = numbers.input(c).set_requires_grad(true);
   const at::Tensor output = convolution.forward(input);
   {
@@ -317,7 +322,7 @@ BOOST_AUTO_TEST_CASE(a_graph_may_outlive_the_convolution) {
   const at::Tensor input = numbers.input(c).set_requires_grad(true);
   at::Tensor output;
   {
-    const Convolution convolution(weight, c.stride, c.padding);
+    const Convolution convolution(weight, c.stride, c.padding, c.groups);
     output = convolution.forward(input);
   }
   const at::Tensor gradient = numbers(output.sizes().vec());
@@ -330,12 +335,12 @@ BOOST_AUTO_TEST_CASE(many_shapes_do_not_disturb_each_other) {
   Numbers numbers;
   Case c = cases[3];
   const at::Tensor weight = numbers.weight(c);
-  Convolution convolution(weight, c.stride, c.padding);
+  Convolution convolution(weight, c.stride, c.padding, c.groups);
   for (std::int64_t size = 1; size <= 40; ++size) {
     c.height = size;
     const at::Tensor input = numbers.input(c);
-    const at::Tensor expected =
-        at::conv2d(input.to(at::kDouble), weight.to(at::kDouble), {}, c.stride, c.padding);
+    const at::Tensor expected = at::conv2d(input.to(at::kDouble), weight.to(at::kDouble), {},
+                                           c.stride, c.padding, 1, c.groups);
     BOOST_TEST(relative_error(convolution.forward(input).detach(), expected.detach()) < 2e-6);
   }
 }
@@ -345,7 +350,7 @@ BOOST_AUTO_TEST_CASE(double_precision_is_libtorch_itself) {
   const Case c = cases[4];
   const at::Tensor weight = numbers.weight(c, at::kDouble);
   const at::Tensor input = numbers.input(c, at::kDouble).set_requires_grad(true);
-  Convolution convolution(weight, c.stride, c.padding);
+  Convolution convolution(weight, c.stride, c.padding, c.groups);
   const at::Tensor output = convolution.forward(input);
   const at::Tensor gradient = numbers(output.sizes().vec(), at::kDouble);
   at::Tensor weight_gradient;

@@ -1,8 +1,10 @@
-// How every tensor of a residual network begins: convolutions by Kaiming normal over their fan-out,
-// batch norm by ones and zeros, the classifier as torch.nn.Linear (torchvision's resnet.py).
+// How the tensors of the catalog's models begin. Of residual networks: convolutions by Kaiming normal
+// over their fan-out, batch norm by ones and zeros, the classifier as torch.nn.Linear (torchvision's
+// resnet.py). Of the others: as the module of the same name.
 #include <boost/test/unit_test.hpp>
 
 #include <cmath>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -50,6 +52,16 @@ void check_buffer(const v1::Parameter& tensor) {
   BOOST_TEST(tensor.integer() == ends_with(tensor.name(), ".num_batches_tracked"));
 }
 
+/// By parameter.
+std::map<std::string, v1::Init> inits_of(const v1::Model& model) {
+  const auto layers = list_layers(model);
+  BOOST_REQUIRE(layers.ok());
+  std::map<std::string, v1::Init> inits;
+  for (const auto& layer : *layers)
+    for (const auto& tensor : layer.parameters()) inits[tensor.name()] = tensor.init();
+  return inits;
+}
+
 /// Mean and standard deviation of a float64 tensor.
 std::pair<double, double> moments(const HostTensor& tensor) {
   const auto count = tensor.data.size() / sizeof(double);
@@ -95,6 +107,60 @@ BOOST_AUTO_TEST_CASE(convolutions_are_drawn_with_the_deviation_that_is_asked_for
         BOOST_TEST(std::abs(deviation - expected) < 0.05 * expected);
       }
     }
+}
+
+BOOST_AUTO_TEST_CASE(a_vision_transformer_begins_as_in_torchvision) {
+  v1::Model model;
+  model.mutable_vit()->set_variant(v1::VisionTransformer::VARIANT_B_16);
+  model.mutable_vit()->set_num_classes(1000);
+  const auto inits = inits_of(model);
+  const auto& patches = inits.at("conv_proj.weight").truncated_normal();
+  BOOST_TEST(patches.std() == std::sqrt(1.0 / (3 * 16 * 16)));
+  BOOST_TEST(patches.bound() == 2);
+  BOOST_TEST(inits.at("class_token").constant() == 0);
+  BOOST_TEST(inits.at("encoder.pos_embedding").normal_std() == 0.02);
+  const std::string block = "encoder.layers.encoder_layer_11.";
+  BOOST_TEST(inits.at(block + "ln_2.weight").constant() == 1);
+  BOOST_TEST(inits.at(block + "self_attention.in_proj_weight").uniform_bound() ==
+             std::sqrt(6.0 / (768 + 3 * 768)));
+  BOOST_TEST(inits.at(block + "self_attention.in_proj_bias").constant() == 0);
+  BOOST_TEST(inits.at(block + "self_attention.out_proj.weight").uniform_bound() ==
+             1 / std::sqrt(768.0));
+  BOOST_TEST(inits.at(block + "mlp.0.weight").uniform_bound() == std::sqrt(6.0 / (768 + 3072)));
+  BOOST_TEST(inits.at(block + "mlp.3.bias").normal_std() == 1e-6);
+  for (const char* name : {"heads.head.weight", "heads.head.bias"}) {
+    BOOST_REQUIRE(inits.at(name).kind_case() == v1::Init::kConstant);
+    BOOST_TEST(inits.at(name).constant() == 0);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(gpt2_begins_as_in_hugging_face) {
+  v1::Model model;
+  model.mutable_gpt2()->set_size(v1::Gpt2::SIZE_SMALL);
+  for (const auto& [name, init] : inits_of(model)) BOOST_TEST_CONTEXT(name) {
+      if (ends_with(name, "c_proj.weight")) {
+        BOOST_TEST(init.normal_std() == 0.02 / std::sqrt(2.0 * 12));
+      } else if (name.find("ln_") == std::string::npos && ends_with(name, ".weight")) {
+        if (name != "lm_head.weight") BOOST_TEST(init.normal_std() == 0.02);
+      } else {
+        BOOST_REQUIRE(init.kind_case() == v1::Init::kConstant);
+        BOOST_TEST(init.constant() == (ends_with(name, ".weight") ? 1 : 0));
+      }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(vgg_begins_as_in_torchvision) {
+  v1::Model model;
+  model.mutable_vgg()->set_depth(11);
+  model.mutable_vgg()->set_batch_norm(true);
+  model.mutable_vgg()->set_num_classes(1000);
+  const auto inits = inits_of(model);
+  BOOST_TEST(inits.at("features.4.weight").normal_std() == std::sqrt(2.0 / (128 * 9)));
+  BOOST_TEST(inits.at("features.4.bias").constant() == 0);
+  BOOST_TEST(inits.at("features.5.weight").constant() == 1);
+  BOOST_TEST(inits.at("classifier.0.weight").normal_std() == 0.01);
+  BOOST_REQUIRE(inits.at("classifier.6.bias").kind_case() == v1::Init::kConstant);
+  BOOST_TEST(inits.at("classifier.6.bias").constant() == 0);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -143,6 +143,48 @@ BOOST_AUTO_TEST_CASE(initial_tensors_follow_their_init) {
   BOOST_TEST(mp::initial_tensor(p, 42, mp::v1::DTYPE_FLOAT32).as<float>()[9407] == 1.0f);
 }
 
+BOOST_AUTO_TEST_CASE(truncated_normal_numbers_keep_to_their_bound_and_have_the_right_deviation) {
+  // The deviation of a standard normal variable given |x| <= b is
+  // sqrt(1 - 2 b phi(b) / (2 Phi(b) - 1)), phi and Phi being its density and distribution.
+  for (const double bound : {0.5, 2.0, 6.0}) {
+    const auto key = mp::stream_key(7, "truncated");
+    const double density = std::exp(-bound * bound / 2) / std::sqrt(2 * std::acos(-1.0));
+    const double expected = std::sqrt(1 - 2 * bound * density / std::erf(bound / std::sqrt(2.0)));
+    const int n = 100000;
+    double sum = 0, squares = 0, most = 0;
+    for (int i = 0; i < n; ++i) {
+      const double x = mp::truncated_normal_at(key, i, 3, 3 * bound) / 3;
+      sum += x;
+      squares += x * x;
+      most = std::max(most, std::abs(x));
+    }
+    BOOST_TEST(most <= bound);
+    BOOST_TEST(std::abs(sum / n) < 0.02 * expected);
+    BOOST_TEST(std::abs(std::sqrt(squares / n) - expected) < 0.01 * expected);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(initial_tensors_can_be_truncated_normal) {
+  auto p = parameter("conv_proj.weight", {40, 50});
+  p.mutable_init()->mutable_truncated_normal()->set_std(0.5);
+  p.mutable_init()->mutable_truncated_normal()->set_bound(0.75);
+  const auto tensor = mp::initial_tensor(p, 42, mp::v1::DTYPE_FLOAT64);
+  const auto range = std::minmax_element(tensor.as<double>(), tensor.as<double>() + 2000);
+  BOOST_TEST(*range.first >= -0.75);
+  BOOST_TEST(*range.first < -0.7);
+  BOOST_TEST(*range.second <= 0.75);
+  BOOST_TEST(*range.second > 0.7);
+}
+
+BOOST_AUTO_TEST_CASE(samples_have_keys_of_their_own_in_each_step_and_stream) {
+  const auto key = mp::sample_key(1, "layer", 2, 3);
+  BOOST_TEST(key == mp::sample_key(1, "layer", 2, 3));
+  for (const auto other : {mp::sample_key(0, "layer", 2, 3), mp::sample_key(1, "other", 2, 3),
+                           mp::sample_key(1, "layer", 3, 3), mp::sample_key(1, "layer", 2, 4),
+                           mp::sample_key(1, "layer", 3, 2)})
+    BOOST_TEST(key != other);
+}
+
 BOOST_AUTO_TEST_CASE(initial_tensors_depend_on_seed_and_name_only) {
   auto p = parameter("a", {16});
   p.mutable_init()->set_normal_std(1);

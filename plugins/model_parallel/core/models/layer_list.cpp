@@ -1,45 +1,29 @@
 #include "core/models/layer_list.hpp"
 
-#include <cmath>
-#include <cstdint>
 #include <set>
 #include <string>
 
 #include "core/layer_reads.hpp"
-#include "core/models/linear.hpp"
+#include "core/models/tied_parameters.hpp"
+#include "core/models/written_kinds.hpp"
 #include "core/value_ref.hpp"
 
 namespace troupe::mp {
 
 namespace {
 
-constexpr double most_features = 2147483647.0;
-
 std::string quoted(const std::string& name) { return "'" + name + "'"; }
 
-/// A layer's attribute as a count of features.
-Result<std::int64_t> features(const v1::Layer& layer, const std::string& name,
-                              const std::string& where) {
-  const auto found = layer.attributes().find(name);
-  if (found == layer.attributes().end())
-    return bad_input(where + ".attributes",
-                     "layer " + quoted(layer.name()) + " has neither parameters nor " + name,
-                     "write the attributes in_features and out_features");
-  const double value = found->second;
-  if (!(value >= 1 && value <= most_features) || value != std::floor(value))
-    return bad_input(where + ".attributes",
-                     name + " of layer " + quoted(layer.name()) + " is not a positive integer");
-  return static_cast<std::int64_t>(value);
-}
-
-Result<void> complete_linear(v1::Layer& layer, const std::string& where) {
-  if (layer.parameters_size() != 0) return {};
-  TROUPE_ASSIGN(const std::int64_t inputs, features(layer, "in_features", where));
-  TROUPE_ASSIGN(const std::int64_t outputs, features(layer, "out_features", where));
-  const auto bias = layer.attributes().find("bias");
-  const bool with_bias = bias == layer.attributes().end() || bias->second != 0;
-  add_linear_parameters(layer, layer.name(), inputs, outputs, with_bias);
-  return {};
+Result<void> check_init(const v1::Parameter& tensor, const std::string& where) {
+  if (tensor.init().kind_case() == v1::Init::KIND_NOT_SET)
+    return bad_input(where, "no initial value for " + quoted(tensor.name()),
+                     "write constant, normal_std, uniform_bound or truncated_normal");
+  if (!tensor.init().has_truncated_normal()) return {};
+  const auto& normal = tensor.init().truncated_normal();
+  if (normal.std() > 0 && normal.bound() > 0) return {};
+  return bad_input(where + ".truncated_normal",
+                   "no distribution for the initial value of " + quoted(tensor.name()),
+                   "write `std` and `bound`, both greater than 0");
 }
 
 /// Checks tensors and collects their names, which are unique over the whole model.
@@ -54,9 +38,8 @@ Result<void> check_tensors(const google::protobuf::RepeatedPtrField<v1::Paramete
                        "names are unique in a model");
     if (!element_count({tensor.shape().begin(), tensor.shape().end()}))
       return bad_input(field + ".shape", "shape of " + quoted(tensor.name()) + " is not usable");
-    if (tensor.init().kind_case() == v1::Init::KIND_NOT_SET)
-      return bad_input(field + ".init", "no initial value for " + quoted(tensor.name()),
-                       "write constant, normal_std or uniform_bound");
+    if (!tensor.tied_to().empty()) continue;
+    TROUPE_TRY(check_init(tensor, field + ".init"));
   }
   return {};
 }
@@ -85,12 +68,13 @@ Result<std::vector<v1::Layer>> list_written_layers(const v1::LayerList& config) 
                        "set the loss of the job instead");
     TROUPE_TRY(check_reads(layer, where, outputs));
     if (layer.outputs() == 0) layer.set_outputs(1);
-    if (layer.kind() == "linear") TROUPE_TRY(complete_linear(layer, where));
+    TROUPE_TRY(complete_parameters(layer, where));
     TROUPE_TRY(check_tensors(layer.parameters(), where + ".parameters", tensor_names));
     TROUPE_TRY(check_tensors(layer.buffers(), where + ".buffers", tensor_names));
     outputs[layer.name()] = layer.outputs();
     layers.push_back(std::move(layer));
   }
+  TROUPE_TRY(check_tied_parameters(layers));
   return layers;
 }
 

@@ -13,4 +13,8 @@ namespace troupe::mp {
 void add_linear_parameters(v1::Layer& layer, const std::string& prefix, std::int64_t inputs,
                            std::int64_t outputs, bool bias);
 
+/// The same with initial values of the caller's; one that is not set leaves the bias out.
+void add_linear_parameters(v1::Layer& layer, const std::string& prefix, std::int64_t inputs,
+                           std::int64_t outputs, const v1::Init& weight, const v1::Init& bias);
+
 }  // namespace troupe::mp

@@ -4,25 +4,11 @@
 #include <ATen/ops/max_pool2d.h>
 #include <c10/util/Exception.h>
 
-#include "libtorch/batch_norm.hpp"
-#include "libtorch/convolution.hpp"
 #include "libtorch/layers/builtin.hpp"
+#include "libtorch/layers/parts.hpp"
 
 namespace troupe::mp::libtorch {
 namespace {
-
-/// The single input all of these layers have.
-const at::Tensor& only(const std::vector<at::Tensor>& inputs) {
-  TORCH_CHECK(inputs.size() == 1 && inputs[0].defined(), "expected one input");
-  return inputs[0];
-}
-
-/// The layout in which convolutions of this type and device are fastest. A network whose layers all
-/// declare it converts nothing on the way.
-at::MemoryFormat layout_of_convolutions(const at::Tensor& weight) {
-  const bool accelerated = weight.is_cpu() && weight.scalar_type() == at::kFloat;
-  return accelerated ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
-}
 
 /// A convolution without bias, followed by batch normalisation.
 class ConvNorm {
@@ -30,11 +16,9 @@ class ConvNorm {
   /// `conv` and `norm` are the modules' names within the layer. The padding keeps the size at
   /// stride 1.
   ConvNorm(const LayerSetup& setup, const std::string& conv, const std::string& norm,
-           std::int64_t stride)
-      : convolution_(make_convolution(setup.tensor(conv + ".weight"), stride)),
-        norm_(setup.tensor(norm + ".weight"), setup.tensor(norm + ".bias"),
-              setup.tensor(norm + ".running_mean"), setup.tensor(norm + ".running_var"),
-              setup.tensor(norm + ".num_batches_tracked")) {}
+           std::int64_t stride, std::int64_t groups = 1)
+      : convolution_(make_convolution(setup.tensor(conv + ".weight"), stride, groups)),
+        norm_(make_batch_norm(setup, norm)) {}
 
   /// Then, as far as they are asked for, the addition of `addend` and ReLU.
   at::Tensor operator()(const at::Tensor& x, const ForwardContext& context,
@@ -44,8 +28,7 @@ class ConvNorm {
   }
 
   void take_gradient(std::vector<Layer::OwnGradient>& gradients) {
-    at::Tensor gradient = convolution_.take_gradient();
-    if (gradient.defined()) gradients.push_back({convolution_.weight(), std::move(gradient)});
+    libtorch::take_gradient(convolution_, gradients);
   }
 
   void discard_gradient() { convolution_.discard_gradient(); }
@@ -53,10 +36,11 @@ class ConvNorm {
   at::MemoryFormat layout() const { return layout_of_convolutions(convolution_.weight()); }
 
  private:
-  static Convolution make_convolution(const at::Tensor& weight, std::int64_t stride) {
+  static Convolution make_convolution(const at::Tensor& weight, std::int64_t stride,
+                                      std::int64_t groups) {
     TORCH_CHECK(weight.dim() == 4, "the weight of a convolution must have 4 dimensions");
     const std::int64_t padding = (weight.size(2) - 1) / 2;
-    return Convolution(weight, {stride, stride}, {padding, padding});
+    return Convolution(weight, {stride, stride}, {padding, padding}, groups);
   }
 
   Convolution convolution_;
@@ -101,7 +85,8 @@ class Block final : public Layer {
     const auto stride = static_cast<std::int64_t>(setup.attribute("stride", 1));
     // The stride is in the first 3x3 convolution.
     path_.emplace_back(setup, "conv1", "bn1", kind == Kind::basic ? stride : 1);
-    path_.emplace_back(setup, "conv2", "bn2", kind == Kind::basic ? 1 : stride);
+    path_.emplace_back(setup, "conv2", "bn2", kind == Kind::basic ? 1 : stride,
+                       whole_attribute(setup, "groups", 1, 1));
     if (kind == Kind::bottleneck) path_.emplace_back(setup, "conv3", "bn3", 1);
     if (setup.has("downsample.0.weight"))
       downsample_ = std::make_unique<ConvNorm>(setup, "downsample.0", "downsample.1", stride);
