@@ -61,6 +61,9 @@ Result<Plan> cut_model(const JobFile& file, const v1::TrainJob& config) {
   request.loss = config.loss();
   request.schedule = config.schedule();
   request.optimizer = config.optimizer();
+  request.rules.recompute.assign(config.recompute().begin(), config.recompute().end());
+  request.rules.wire.assign(config.wire().begin(), config.wire().end());
+  if (config.has_loss_scaling()) request.loss_scaling = config.loss_scaling();
   return make_plan(request);
 }
 

@@ -18,6 +18,9 @@ namespace troupe::mp::libtorch {
 struct ForwardContext {
   bool training = false;  ///< batch statistics are taken and running ones updated
   MicroBatch micro_batch;
+  /// The backward runs this forward again, to have the activations it did not keep: results must
+  /// be the same, and nothing may be remembered. Buffers are restored by the executor.
+  bool recomputing = false;
   std::uint64_t seed = 0;  ///< with the sample's index and the layer's name: the key of randomness
 };
 
