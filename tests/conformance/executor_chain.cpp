@@ -19,6 +19,36 @@ HostTensor random_tensor(const std::string& name, std::uint64_t seed, Shape shap
   return tensor;
 }
 
+v1::Model tied_model() {
+  v1::Model model;
+  const auto add = [&](const std::string& name, const std::string& kind) {
+    auto* layer = model.mutable_layers()->add_layers();
+    layer->set_name(name);
+    layer->set_kind(kind);
+    return layer;
+  };
+  const auto add_linear = [&](const std::string& name, int outputs, const std::string& tied_to) {
+    auto* layer = add(name, "linear");
+    auto* weight = layer->add_parameters();
+    weight->set_name(name + ".weight");
+    weight->add_shape(outputs);
+    weight->add_shape(6);
+    weight->set_tied_to(tied_to);
+    if (tied_to.empty()) weight->mutable_init()->set_normal_std(0.4);
+    auto* bias = layer->add_parameters();
+    bias->set_name(name + ".bias");
+    bias->add_shape(outputs);
+    bias->mutable_init()->set_normal_std(0.4);
+  };
+  add_linear("a", 6, "");
+  add("b", "tanh");
+  add_linear("c", 6, "a.weight");
+  add("d", "relu");
+  add_linear("e", 6, "a.weight");
+  add_linear("f", 4, "");
+  return model;
+}
+
 v1::Model test_model() {
   v1::Model model;
   const auto add = [&](const std::string& name, const std::string& kind, int in, int out) {
@@ -43,7 +73,14 @@ Plan make_test_plan(const ChainOptions& options) {
   PlanRequest request;
   request.job = "conformance";
   request.seed = options.seed;
-  request.layers = value_of(list_layers(test_model()));
+  // The catalog's checks of written layers are not these tests'.
+  if (options.tied) {
+    const auto model = tied_model();
+    request.layers.assign(model.layers().layers().begin(), model.layers().layers().end());
+  } else {
+    request.layers = value_of(list_layers(test_model()));
+  }
+  request.rules = options.rules;
   request.nodes = {"n"};
   for (const auto& first_layer : options.first_layers) {
     v1::Stage stage;
@@ -131,19 +168,25 @@ void Chain::backward(const MicroBatch& micro_batch, const Value& output_gradient
   values_.erase(micro_batch.index);
 }
 
+std::vector<test::TiedStage> Chain::stages() const {
+  std::vector<test::TiedStage> stages;
+  for (std::size_t s = 0; s < executors_.size(); ++s)
+    stages.push_back({&config(s), executors_[s].get()});
+  return stages;
+}
+
 std::vector<double> Chain::squared_norms() {
   std::vector<double> norms;
-  for (auto& executor : executors_) {
-    const auto summary = value_of(
-        await<GradientSummary>([&](auto done) { executor->summarise_gradients(std::move(done)); }));
+  for (const auto& summary : test::summarise_all(stages()))
     norms.insert(norms.end(), summary.squared_norms.begin(), summary.squared_norms.end());
-  }
   return norms;
 }
 
 void Chain::update(const StepUpdate& update) {
+  if (test::exchanges_tied(stages())) squared_norms();
   for (auto& executor : executors_)
     check_ok(await<void>([&](auto done) { executor->update(update, std::move(done)); }));
+  if (!update.skip) test::exchange_tied_values(stages());
 }
 
 TensorMap Chain::state() {

@@ -11,6 +11,7 @@
 
 #include "conformance/executor_suite.hpp"
 #include "core/plan.hpp"
+#include "support/tied_exchange.hpp"
 #include "troupe/model_parallel/executor.hpp"
 
 namespace troupe::mp::conformance {
@@ -41,10 +42,13 @@ struct ChainOptions {
   bool frozen = false;
   std::uint64_t seed = 11;
   v1::Precision precision = v1::PRECISION_FLOAT64;
+  bool tied = false;  ///< the model with tied weights
+  LayerRules rules;
 };
 
 /// A small model, in layer order: "a" (linear, 6 to 5), "b" (tanh), "c" (linear, 5 to 4),
-/// "d" (relu), "e" (identity), and the loss.
+/// "d" (relu), "e" (identity), and the loss. With tied weights: "a" (linear, 6 to 6), "b" (tanh),
+/// "c" (linear, its weight tied to that of "a"), "d" (relu), "e" (like "c"), "f" (linear, 6 to 4).
 Plan make_test_plan(const ChainOptions& options);
 
 /// A batch of the model: inputs of 6 and targets of 4 features in float64, a function of `seed`.
@@ -79,6 +83,8 @@ class Chain {
   void train_step(std::uint64_t step);
 
  private:
+  std::vector<test::TiedStage> stages() const;
+
   Plan plan_;
   std::vector<std::unique_ptr<StageExecutor>> executors_;
   std::map<std::uint32_t, std::map<ValueKey, Value>> values_;  // by micro-batch

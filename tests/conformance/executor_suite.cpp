@@ -295,4 +295,166 @@ void trained_state_does_not_depend_on_the_cut(const ExecutorFactory& create) {
   BOOST_TEST(same_bytes(whole, train({"", "b", "c", "d", "e", "loss"})));
 }
 
+void tied_weights_do_not_depend_on_the_cut(const ExecutorFactory& create) {
+  const auto train = [&](std::vector<std::string> first_layers) {
+    ChainOptions options;
+    options.first_layers = std::move(first_layers);
+    options.tied = true;
+    Chain chain(create, options);
+    for (std::uint64_t step = 1; step <= 3; ++step) chain.train_step(step);
+    // An evaluation shows what the copies are; the state has the owner's values only.
+    auto micro_batch = training(9, 0, 3, 1);
+    micro_batch.kind = v1::Key::KIND_EVAL;
+    const auto loss = chain.forward(micro_batch, test_inputs(9, 3), test_targets(9, 3)).loss.loss;
+    return std::make_pair(chain.state(), loss);
+  };
+  const auto whole = train({""});
+  BOOST_TEST(whole.first.count("c.weight") == 0u);
+  for (const auto& cut :
+       std::vector<std::vector<std::string>>{{"", "b"},
+                                             {"", "d"},
+                                             {"", "e"},
+                                             {"", "c", "e"},
+                                             {"", "b", "c", "d", "e", "f", "loss"}}) {
+    const auto parts = train(cut);
+    BOOST_TEST(same_bytes(whole.first, parts.first), "cut before " << cut[1]);
+    BOOST_TEST(whole.second == parts.second);
+  }
+}
+
+void tied_weights_count_once(const ExecutorFactory& create) {
+  const auto norms = [&](std::vector<std::string> first_layers) {
+    ChainOptions options;
+    options.first_layers = std::move(first_layers);
+    options.tied = true;
+    Chain chain(create, options);
+    const auto micro_batch = training(1, 0, 3, 1);
+    chain.forward(micro_batch, test_inputs(1, 3), test_targets(1, 3));
+    chain.backward(micro_batch);
+    return chain.squared_norms();
+  };
+  const auto whole = norms({""});
+  BOOST_REQUIRE(whole.size() == 8u);
+  BOOST_TEST(whole[0] > 0);   // a.weight
+  BOOST_TEST(whole[2] == 0);  // c.weight
+  BOOST_TEST(whole[4] == 0);  // e.weight
+  BOOST_TEST(norms({"", "c", "e"}) == whole, boost::test_tools::per_element());
+}
+
+void a_tied_gradient_accumulates_until_the_update(const ExecutorFactory& create) {
+  const auto train = [&](bool summary_between) {
+    ChainOptions options;
+    options.first_layers = {"", "c"};
+    options.tied = true;
+    Chain chain(create, options);
+    for (std::uint32_t i = 0; i < 2; ++i) {
+      const auto micro_batch = training(1, i, 3, 0.5);
+      chain.forward(micro_batch, test_inputs(i, 3), test_targets(i, 3));
+      chain.backward(micro_batch);
+      if (summary_between) chain.squared_norms();
+    }
+    chain.update({{0.5}, 0.75});
+    return chain.state();
+  };
+  BOOST_TEST(same_bytes(train(false), train(true)));
+}
+
+void a_skipped_update_changes_nothing(const ExecutorFactory& create) {
+  ChainOptions options;
+  options.first_layers = {"", "c"};
+  options.tied = true;
+  Chain chain(create, options);
+  const auto before = chain.state();
+  const auto micro_batch = training(1, 0, 3, 1);
+  chain.forward(micro_batch, test_inputs(1, 3), test_targets(1, 3));
+  chain.backward(micro_batch);
+  chain.update({{0.5}, 1, true});
+  BOOST_TEST(same_bytes(before, chain.state()));
+  BOOST_TEST(all_zero(chain.squared_norms()));
+  Chain fresh(create, options);
+  chain.train_step(2);
+  fresh.train_step(2);
+  BOOST_TEST(same_bytes(chain.state(), fresh.state()));
+}
+
+void recomputing_changes_no_bit_and_keeps_less(const ExecutorFactory& create) {
+  const auto run = [&](std::vector<std::string> patterns, std::vector<std::string> first_layers) {
+    ChainOptions options;
+    options.first_layers = std::move(first_layers);
+    for (const auto& pattern : patterns) options.rules.recompute.emplace_back().set_layers(pattern);
+    Chain chain(create, options);
+    const auto micro_batch = training(1, 0, 3, 1);
+    const auto live = chain.forward(micro_batch, test_inputs(1, 3), test_targets(1, 3)).live_bytes;
+    chain.backward(micro_batch);
+    chain.update({{0.5}, 1});
+    for (std::uint64_t step = 2; step <= 3; ++step) chain.train_step(step);
+    return std::make_pair(chain.state(), live);
+  };
+  const auto kept = run({}, {""});
+  for (const auto& patterns :
+       std::vector<std::vector<std::string>>{{"a"}, {"b", "c"}, {"a", "c", "e"}, {"*"}})
+    for (const auto& cut :
+         std::vector<std::vector<std::string>>{{""}, {"", "c"}, {"", "b", "c", "d", "e"}}) {
+      const auto recomputed = run(patterns, cut);
+      BOOST_TEST(same_bytes(kept.first, recomputed.first), patterns[0] << ", " << cut.size());
+    }
+  BOOST_TEST(run({"b", "c"}, {""}).second < kept.second);
+  BOOST_TEST(run({"*"}, {""}).second < run({"b", "c"}, {""}).second);
+}
+
+void wire_types_apply_without_a_cut(const ExecutorFactory& create) {
+  const auto train = [&](v1::Precision precision, v1::DType wire,
+                         std::vector<std::string> first_layers) {
+    ChainOptions options;
+    options.first_layers = std::move(first_layers);
+    options.precision = precision;
+    if (wire != v1::DTYPE_UNSPECIFIED) {
+      auto& rule = options.rules.wire.emplace_back();
+      rule.set_layers("?");
+      rule.set_dtype(wire);
+    }
+    Chain chain(create, options);
+    for (std::uint64_t step = 1; step <= 2; ++step) chain.train_step(step);
+    return chain.state();
+  };
+  for (const auto& [precision, wire] : {std::pair(v1::PRECISION_FLOAT32, v1::DTYPE_BFLOAT16),
+                                        std::pair(v1::PRECISION_FLOAT64, v1::DTYPE_BFLOAT16),
+                                        std::pair(v1::PRECISION_FLOAT64, v1::DTYPE_FLOAT32)}) {
+    const auto whole = train(precision, wire, {""});
+    // Numbers of a fake executor fit into float32.
+    if (wire == v1::DTYPE_BFLOAT16)
+      BOOST_TEST(!same_bytes(whole, train(precision, v1::DTYPE_UNSPECIFIED, {""})));
+    BOOST_TEST(same_bytes(whole, train(precision, wire, {"", "c"})));
+    BOOST_TEST(same_bytes(whole, train(precision, wire, {"", "b", "c", "d", "e", "loss"})));
+  }
+}
+
+void mixed_precision_does_not_depend_on_the_cut(const ExecutorFactory& create) {
+  const auto train = [&](std::vector<std::string> first_layers) {
+    ChainOptions options;
+    options.first_layers = std::move(first_layers);
+    options.precision = v1::PRECISION_BFLOAT16;
+    Chain chain(create, options);
+    for (std::uint64_t step = 1; step <= 3; ++step) chain.train_step(step);
+    return chain.state();
+  };
+  const auto whole = train({""});
+  for (const auto& [name, tensor] : whole) BOOST_TEST(tensor.dtype == v1::DTYPE_FLOAT32, name);
+  BOOST_TEST(same_bytes(whole, train({"", "c"})));
+  BOOST_TEST(same_bytes(whole, train({"", "b", "c", "d", "e", "loss"})));
+}
+
+void the_loss_scale_reaches_the_gradients(const ExecutorFactory& create) {
+  const auto norms = [&](double loss_scale) {
+    Chain chain(create, {});
+    const auto micro_batch = training(1, 0, 3, 1);
+    chain.forward(micro_batch, test_inputs(1, 3), test_targets(1, 3));
+    BackwardTask task{micro_batch, {}, loss_scale};
+    value_of(await<BackwardOutcome>(
+        [&](auto done) { chain.stage(0).backward(std::move(task), std::move(done)); }));
+    return chain.squared_norms();
+  };
+  BOOST_TEST((norms(1) != norms(8)));
+}
+
 }  // namespace troupe::mp::conformance

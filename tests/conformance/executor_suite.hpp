@@ -28,6 +28,14 @@ void discarding_forgets_a_step(const ExecutorFactory& create);
 void frozen_weights_do_not_change(const ExecutorFactory& create);
 void initial_state_does_not_depend_on_the_cut(const ExecutorFactory& create);
 void trained_state_does_not_depend_on_the_cut(const ExecutorFactory& create);
+void tied_weights_do_not_depend_on_the_cut(const ExecutorFactory& create);
+void tied_weights_count_once(const ExecutorFactory& create);
+void a_tied_gradient_accumulates_until_the_update(const ExecutorFactory& create);
+void a_skipped_update_changes_nothing(const ExecutorFactory& create);
+void recomputing_changes_no_bit_and_keeps_less(const ExecutorFactory& create);
+void wire_types_apply_without_a_cut(const ExecutorFactory& create);
+void mixed_precision_does_not_depend_on_the_cut(const ExecutorFactory& create);
+void the_loss_scale_reaches_the_gradients(const ExecutorFactory& create);
 
 }  // namespace troupe::mp::conformance
 
@@ -50,6 +58,14 @@ void trained_state_does_not_depend_on_the_cut(const ExecutorFactory& create);
   TROUPE_EXECUTOR_CASE(frozen_weights_do_not_change, factory)                    \
   TROUPE_EXECUTOR_CASE(initial_state_does_not_depend_on_the_cut, factory)        \
   TROUPE_EXECUTOR_CASE(trained_state_does_not_depend_on_the_cut, factory)        \
+  TROUPE_EXECUTOR_CASE(tied_weights_do_not_depend_on_the_cut, factory)           \
+  TROUPE_EXECUTOR_CASE(tied_weights_count_once, factory)                         \
+  TROUPE_EXECUTOR_CASE(a_tied_gradient_accumulates_until_the_update, factory)    \
+  TROUPE_EXECUTOR_CASE(a_skipped_update_changes_nothing, factory)                \
+  TROUPE_EXECUTOR_CASE(recomputing_changes_no_bit_and_keeps_less, factory)       \
+  TROUPE_EXECUTOR_CASE(wire_types_apply_without_a_cut, factory)                  \
+  TROUPE_EXECUTOR_CASE(mixed_precision_does_not_depend_on_the_cut, factory)      \
+  TROUPE_EXECUTOR_CASE(the_loss_scale_reaches_the_gradients, factory)            \
   BOOST_AUTO_TEST_SUITE_END()
 
 #define TROUPE_EXECUTOR_CASE(name, factory) \

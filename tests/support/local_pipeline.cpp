@@ -104,34 +104,41 @@ LocalPipeline::Fields LocalPipeline::backward(
   return gradients;
 }
 
+std::vector<TiedStage> LocalPipeline::tied_stages() const {
+  std::vector<TiedStage> stages;
+  for (std::size_t i = 0; i < executors_.size(); ++i)
+    stages.push_back({&configs_[i], executors_[i].get()});
+  return stages;
+}
+
 std::vector<double> LocalPipeline::squared_norms() {
   std::vector<double> norms;
-  for (auto& executor : executors_) {
-    const auto summary = completed<GradientSummary>(
-        [&](auto done) { executor->summarise_gradients(std::move(done)); });
+  for (const auto& summary : summarise_all(tied_stages()))
     norms.insert(norms.end(), summary.squared_norms.begin(), summary.squared_norms.end());
-  }
   return norms;
 }
 
 GradientNorm LocalPipeline::gradient_norm() {
   GradientNorm norm(static_cast<std::uint32_t>(executors_.size()));
+  const auto summaries = summarise_all(tied_stages());
   for (std::size_t i = 0; i < executors_.size(); ++i) {
-    const auto summary = completed<GradientSummary>(
-        [&](auto done) { executors_[i]->summarise_gradients(std::move(done)); });
     v1::StepReport report;
     report.set_stage(configs_[i].stage());
     report.set_first_parameter(configs_[i].first_parameter());
-    report.set_finite(summary.finite);
-    for (const double square : summary.squared_norms) report.add_squared_norm_bits(bits_of(square));
+    report.set_finite(summaries[i].finite);
+    for (const double square : summaries[i].squared_norms)
+      report.add_squared_norm_bits(bits_of(square));
     unwrap(norm.add(report));
   }
   return norm;
 }
 
 void LocalPipeline::update(const StepUpdate& update) {
+  const auto stages = tied_stages();
+  if (exchanges_tied(stages)) summarise_all(stages);
   for (auto& executor : executors_)
     completed([&](auto done) { executor->update(update, std::move(done)); });
+  if (!update.skip) exchange_tied_values(stages);
 }
 
 std::vector<NamedTensor> LocalPipeline::export_state() {
@@ -149,7 +156,10 @@ void LocalPipeline::import_state(const TensorMap& tensors) {
     std::vector<NamedTensor> part;
     for (const auto& layer : configs_[i].layers()) {
       for (const auto& parameter : layer.parameters())
-        part.push_back({parameter.name(), tensors.at(parameter.name()), false});
+        part.push_back(
+            {parameter.name(),
+             tensors.at(parameter.tied_to().empty() ? parameter.name() : parameter.tied_to()),
+             false});
       for (const auto& buffer : layer.buffers())
         part.push_back({buffer.name(), tensors.at(buffer.name()), true});
     }

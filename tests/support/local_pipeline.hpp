@@ -8,6 +8,7 @@
 
 #include "core/gradient_norm.hpp"
 #include "core/plan.hpp"
+#include "support/tied_exchange.hpp"
 #include "troupe/model_parallel/executor.hpp"
 #include "troupe/model_parallel/host_tensor.hpp"
 
@@ -56,6 +57,8 @@ class LocalPipeline {
   std::size_t stages() const { return executors_.size(); }
 
  private:
+  std::vector<TiedStage> tied_stages() const;
+
   std::vector<v1::StageConfig> configs_;
   std::vector<std::unique_ptr<StageExecutor>> executors_;
 };

@@ -92,6 +92,7 @@ void Driver::spawn_local_actors(DriverOptions options) {
   optimizer.parameters = plan_.parameters;
   optimizer.learning_rates = std::move(options.learning_rates);
   optimizer.clip_grad_norm = options.clip_grad_norm;
+  optimizer.loss_scaling = plan_.loss_scaling;
   optimizer.wait_for_driver = options.wait_for_driver;
 
   data_ = spawn_data_actor(system, std::move(data));

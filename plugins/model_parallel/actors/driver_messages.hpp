@@ -138,6 +138,8 @@ struct StepOutcome {
   double lr = 0;
   double grad_norm = 0;
   double seconds = 0;
+  bool skipped = false;      ///< the gradients overflowed and nothing changed
+  double loss_scale = 0;     ///< factor on the loss; 0: none
   bool interrupted = false;  ///< the user asked to stop; the step is complete
   /// By stage: sums of times, activation bytes still held, highest peaks of this step.
   std::vector<v1::StageTimes> times;

@@ -92,6 +92,10 @@ caf::behavior executor_behavior(ExecutorSelf* self, std::shared_ptr<StageExecuto
           self->state.executor->backward(std::move(task), respond);
         });
       },
+      [self](TakeTiedGradients& message) {
+        self->state.executor->take_tied_gradients(std::move(message.gradients), Responder(self));
+      },
+      [self](ExportTiedValues) { self->state.executor->export_tied_values(Responder(self)); },
       [self](SummariseGradients) { self->state.executor->summarise_gradients(Responder(self)); },
       [self](const RunUpdate& message) {
         self->state.executor->update(message.update, Responder(self));

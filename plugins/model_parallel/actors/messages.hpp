@@ -30,6 +30,15 @@ struct RunBackward {
   BackwardTask task;
 };
 
+/// Stage -> executor: gradients that other stages have of weights here. Answered with
+/// ExecutorDone<Nothing>.
+struct TakeTiedGradients {
+  std::vector<Value> gradients;
+};
+
+/// Stage -> executor: answered with ExecutorDone<std::vector<Value>>.
+struct ExportTiedValues {};
+
 /// Stage -> executor: answered with ExecutorDone<GradientSummary>.
 struct SummariseGradients {};
 
@@ -69,6 +78,9 @@ struct ResumeOperation {
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mp::InitialiseExecutor)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mp::RunForward)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mp::RunBackward)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mp::TakeTiedGradients)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mp::ExportTiedValues)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mp::ExecutorDone<std::vector<troupe::mp::Value>>)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mp::SummariseGradients)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mp::RunUpdate)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::mp::ExportExecutorState)

@@ -12,6 +12,7 @@
 #include "actors/postbox.hpp"
 #include "core/bits.hpp"
 #include "core/gradient_norm.hpp"
+#include "core/loss_scaler.hpp"
 #include "core/plan.hpp"
 #include "troupe/guard.hpp"
 #include "troupe/messages.hpp"
@@ -20,7 +21,8 @@
 //   idle       collecting  first StepReport of a step                     keep it
 //   collecting decided     all stages reported (and DecideStep has come,  StepDecision to all
 //                          when the driver decides)
-//   collecting failed      as above, but a gradient is not finite         Failed to the pipeline
+//   collecting failed      as above, but a gradient is not finite and     Failed to the pipeline
+//                          the loss is not scaled
 //   decided    idle        all stages committed                           StepFinished to pipeline
 // A stage can report the next step only after the pipeline has seen StepFinished, so steps never
 // overlap here.
@@ -34,6 +36,8 @@ struct OptimizerState {
   OptimizerActorConfig config;
   Postbox postbox;
   v1::Key key;  // of the current step
+  std::optional<LossScaler> scaler;
+  double loss_scale = 1;  // of the current step
   std::optional<GradientNorm> reports;
   std::optional<DecideStep> driver_decision;
   std::optional<v1::StepDecision> decision;
@@ -43,6 +47,7 @@ struct OptimizerState {
   void start(OptimizerActorConfig c) {
     config = std::move(c);
     postbox = Postbox(config.mailer, optimizer_actor);
+    if (config.loss_scaling) scaler.emplace(*config.loss_scaling);
   }
 
   std::string where() const { return "step " + std::to_string(key.step()); }
@@ -97,16 +102,28 @@ struct OptimizerState {
 
   /// The same decision for all stages, so that the step is committed on all or on none. [life:9]
   void decide() {
-    if (!reports->finite()) return fail(not_finite());
+    const bool accumulate = driver_decision && driver_decision->accumulate;
+    const bool finite = reports->finite();
+    if (!finite && !scaler) return fail(not_finite());
     decision.emplace();
     for (const auto& rate : config.learning_rates) decision->add_lr(rate.at(key.step()));
-    decision->set_scale(clip_factor(reports->norm(), config.clip_grad_norm));
-    decision->set_accumulate(driver_decision && driver_decision->accumulate);
+    decision->set_accumulate(accumulate);
+    loss_scale = scaler ? scaler->scale() : 1;
+    decision->set_scale(clip_factor(norm(), config.clip_grad_norm) / loss_scale);
+    // The gradients of an accumulation have one scale, so it changes with the last of them only.
+    if (scaler && !accumulate) {
+      decision->set_skip(!finite);
+      scaler->step_done(!finite);
+      decision->set_loss_scale(scaler->scale());
+    }
     v1::Message message;
     *message.mutable_key() = key;
     *message.mutable_step_decision() = *decision;
     for (const auto& stage : config.stages) postbox.send_control(stage, message);
   }
+
+  /// 2-norm of the gradients of the loss itself.
+  double norm() const { return reports->norm() / loss_scale; }
 
   Error not_finite() const {
     const auto index = reports->first_non_finite();
@@ -130,7 +147,9 @@ struct OptimizerState {
     *message.mutable_key() = key;
     auto* finished = message.mutable_step_finished();
     finished->set_lr(decision->lr(0));
-    finished->set_grad_norm_bits(bits_of(reports->norm()));
+    finished->set_grad_norm_bits(bits_of(norm()));
+    finished->set_skipped(decision->skip());
+    if (scaler) finished->set_loss_scale(loss_scale);
     for (auto& times : reports->times()) *finished->add_times() = std::move(times);
     reports.reset();
     decision.reset();

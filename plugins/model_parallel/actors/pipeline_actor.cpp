@@ -544,6 +544,8 @@ struct PipelineState {
     outcome.totals = progress.loss_totals();
     outcome.lr = step_finished->lr();
     outcome.grad_norm = double_from_bits(step_finished->grad_norm_bits());
+    outcome.skipped = step_finished->skipped();
+    outcome.loss_scale = step_finished->loss_scale();
     outcome.seconds = seconds();
     outcome.interrupted = interrupted;
     outcome.times = times.by_stage();

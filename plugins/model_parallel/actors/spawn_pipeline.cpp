@@ -60,6 +60,7 @@ Result<Plan> plan_of(const JobSession& session, const PipelineOptions& options) 
   for (const auto& node : session.job().nodes()) request.nodes.push_back(node.name());
   request.schedule = options.schedule;
   request.precision = options.precision;
+  request.rules = {options.recompute, options.wire};
   request.optimizer = options.optimizer;
   request.batch_norm = options.batch_norm;
   request.locate = in_options;

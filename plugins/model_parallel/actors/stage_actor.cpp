@@ -62,6 +62,7 @@ caf::behavior stage_behavior(StageSelf* self, const v1::StageConfig& config, con
       [self](const ExecutorDone<BackwardOutcome>& done) { self->state.backward_done(done); },
       [self](const ExecutorDone<GradientSummary>& done) { self->state.summary_done(done); },
       [self](const ExecutorDone<Nothing>& done) { self->state.nothing_done(done); },
+      [self](const ExecutorDone<std::vector<Value>>& done) { self->state.values_done(done); },
       [self](const ExecutorDone<std::vector<NamedTensor>>& done) { self->state.export_done(done); },
   };
 }

@@ -1,9 +1,13 @@
 #include "actors/stage_state.hpp"
 
+#include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "actors/protocol.hpp"
 #include "core/bits.hpp"
+#include "core/precision.hpp"
 #include "troupe/log.hpp"
 
 // A stage's part in a training step (see StageMachine for what may happen when):
@@ -12,15 +16,37 @@
 //                                                        LossReport to the pipeline
 //   Gradient (from the next readers)    ->  backward  -> Gradient to where its inputs came from,
 //                                                        MicroBatchDone to the pipeline
-//   (after the last backward)           ->  summarise -> StepReport to the optimizer
-//   StepDecision (from the optimizer)   ->  update    -> StepCommitted to the optimizer
+//   TiedGradient (from the stages that  ->  collect
+//     share weights owned here)
+//   (after the last backward, and that) ->  summarise -> StepReport to the optimizer,
+//                                                        TiedGradient to the owners of weights that
+//                                                        are shared here
+//   StepDecision (from the optimizer)   ->  update
+//   (after an update, on an owner)      ->  publish   -> TiedValue to the stages that share
+//   TiedValue (from the owners)         ->  install
+//   (after the last of these)                         -> StepCommitted to the optimizer
 //
 // Credit: the receipt of a value is held until its backward is done, since the executor keeps the
 // value that long; until its forward is done in evaluation, and under GPipe, which holds a whole
 // step by definition and would otherwise wait for credit that only later micro-batches free. The
-// receipt of a gradient is held until the backward that uses it is done.
+// receipt of a gradient is held until the backward that uses it is done. Tied gradients and values
+// are held until the executor has taken them; all of one step are one unit, so they are admitted
+// together, and the next step's come only after its commit.
 
 namespace troupe::mp {
+namespace {
+
+/// A floating-point tensor must come in the type that the plan gives its value.
+Result<void> check_type(const MicroBatchKey& key, const std::string& what, v1::DType expected,
+                        const v1::TensorHeader& header) {
+  if (header.absent() || !is_floating(header.dtype()) || expected == v1::DTYPE_UNSPECIFIED ||
+      header.dtype() == expected)
+    return {};
+  return internal_error(to_string(key), what + " came as " + to_string(header.dtype()) +
+                                            " instead of " + to_string(expected));
+}
+
+}  // namespace
 
 void StageState::start(const v1::StageConfig& config, Surroundings surroundings) {
   config_ = config;
@@ -36,8 +62,13 @@ void StageState::start(const v1::StageConfig& config, Surroundings surroundings)
   shape.train = config.train();
   shape.inbound = static_cast<std::size_t>(config.inbound_size());
   shape.outbound = static_cast<std::size_t>(config.outbound_size());
+  tied_.emplace(config);
+  shape.tied_gradients = tied_->gradients();
+  shape.publishes = tied_->gradients() != 0;
+  shape.tied_values = tied_->values();
   machine_.emplace(std::move(shape));
   inbox_.emplace(config);
+  if (config.loss_scale() != 0) loss_scale_ = config.loss_scale();
 }
 
 // --- what arrives ----------------------------------------------------------------------------
@@ -67,6 +98,9 @@ Result<void> StageState::dispatch(const v1::Message& message, const Delivery& de
   switch (message.body_case()) {
     case v1::Message::kForward: return take_value(key, message, delivery);
     case v1::Message::kGradient: return take_gradient(key, message, delivery);
+    case v1::Message::kTiedGradient:
+      return take_tied_gradient(key.step, message.tied_gradient(), delivery);
+    case v1::Message::kTiedValue: return take_tied_value(key.step, message.tied_value(), delivery);
     case v1::Message::kStepDecision: return take_decision(key.step, message.step_decision());
     case v1::Message::kStateTensor: return take_tensor(message.state_tensor(), delivery);
     case v1::Message::kStateEnd:
@@ -89,8 +123,20 @@ Result<void> StageState::take_value(const MicroBatchKey& key, const v1::Message&
   if (!value)
     return internal_error(to_string(key),
                           describe(message.key().value()) + ": " + value.error().what);
+  TROUPE_TRY(check_value(key, config_.inbound(static_cast<int>(inbound)), header));
   TROUPE_TRY(machine_->value_arrived(key, inbound, header.micro_batches(), delivery.unit));
   return inbox_->keep_value(key, inbound, header, std::move(value).value(), delivery);
+}
+
+Result<void> StageState::check_value(const MicroBatchKey& key,
+                                     const v1::StageConfig::Inbound& inbound,
+                                     const v1::Forward& header) const {
+  if (!inbound.has_producer()) return {};
+  const auto what = describe(inbound.value());
+  if (precision_or_default(header.precision()) != precision_or_default(config_.precision()))
+    return internal_error(to_string(key), what + " was computed in " + name_of(header.precision()) +
+                                              ", this stage is in " + name_of(config_.precision()));
+  return check_type(key, what, inbound.dtype(), header.tensor());
 }
 
 Result<void> StageState::take_gradient(const MicroBatchKey& key, const v1::Message& message,
@@ -101,14 +147,42 @@ Result<void> StageState::take_gradient(const MicroBatchKey& key, const v1::Messa
   if (!gradient)
     return internal_error(to_string(key), "gradient of " + describe(message.key().value()) + ": " +
                                               gradient.error().what);
+  TROUPE_TRY(check_type(key, "gradient of " + describe(message.key().value()),
+                        config_.outbound(static_cast<int>(outbound)).dtype(),
+                        message.gradient().tensor()));
   TROUPE_TRY(machine_->gradient_arrived(key, outbound));
   inbox_->keep_gradient(key, outbound, std::move(gradient).value(), delivery);
   return {};
 }
 
+Result<void> StageState::take_tied_gradient(std::uint64_t step, const v1::TiedGradient& header,
+                                            const Delivery& delivery) {
+  TROUPE_ASSIGN(const std::size_t use, tied_->find_use(header.parameter(), delivery.from));
+  auto gradient = make_value(header.tensor(), delivery.payload);
+  if (!gradient)
+    return internal_error(to_string(delivery.from),
+                          "gradient of " + header.parameter() + ": " + gradient.error().what);
+  TROUPE_TRY(machine_->tied_gradient_arrived(step, use));
+  tied_->keep_gradient(step, use, std::move(gradient).value(), delivery);
+  return {};
+}
+
+Result<void> StageState::take_tied_value(std::uint64_t step, const v1::TiedValue& header,
+                                         const Delivery& delivery) {
+  TROUPE_ASSIGN(const std::size_t copy, tied_->find_copy(header.parameter(), delivery.from));
+  auto value = make_value(header.tensor(), delivery.payload);
+  if (!value || value->absent)
+    return internal_error(to_string(delivery.from), "values of " + header.parameter() + ": " +
+                                                        (value ? "no data" : value.error().what));
+  TROUPE_TRY(machine_->tied_value_arrived(step, copy));
+  tied_->keep_value(copy, std::move(value).value(), delivery);
+  return {};
+}
+
 Result<void> StageState::take_decision(std::uint64_t step, const v1::StepDecision& decision) {
-  TROUPE_TRY(machine_->decision_arrived(step, decision.accumulate()));
+  TROUPE_TRY(machine_->decision_arrived(step, decision.accumulate(), decision.skip()));
   decision_ = decision;
+  if (decision.loss_scale() != 0) loss_scale_ = decision.loss_scale();
   if (decision.accumulate()) commit(step);
   return {};
 }
@@ -156,14 +230,21 @@ void StageState::start_operation(const StageAction& action) {
     case StageOperation::backward: {
       log_debug(component_, "{}: backward", to_string(key));
       auto& held = inbox_->at(key);
-      actor_.compute(
-          caf::make_message(RunBackward{{held.micro_batch, std::exchange(held.gradients, {})}}));
+      actor_.compute(caf::make_message(
+          RunBackward{{held.micro_batch, std::exchange(held.gradients, {}), loss_scale_}}));
       break;
     }
+    case StageOperation::collect:
+      actor_.compute(caf::make_message(TakeTiedGradients{tied_->take_gradients(key.step)}));
+      break;
+    case StageOperation::publish: actor_.compute(caf::make_message(ExportTiedValues{})); break;
+    case StageOperation::install:
+      actor_.compute(caf::make_message(ImportExecutorState{tied_->take_values()}));
+      break;
     case StageOperation::summarise: actor_.compute(caf::make_message(SummariseGradients{})); break;
     case StageOperation::update:
-      actor_.compute(caf::make_message(
-          RunUpdate{{{decision_.lr().begin(), decision_.lr().end()}, decision_.scale()}}));
+      actor_.compute(caf::make_message(RunUpdate{
+          {{decision_.lr().begin(), decision_.lr().end()}, decision_.scale(), decision_.skip()}}));
       break;
     case StageOperation::state: start_state_request(); break;
   }
@@ -200,8 +281,12 @@ bool StageState::accept(const ExecutorDone<T>& done) {
 
 void StageState::go_on(const std::vector<bool>& gradients_expected) {
   if (current_->operation != StageOperation::state) stopwatch_.settled(actor_.now());
+  const auto key = current_->micro_batch;
+  const bool in_step =
+      current_->operation != StageOperation::state && key.kind == v1::Key::KIND_TRAIN;
   current_.reset();
   machine_->operation_done(gradients_expected);
+  if (in_step && machine_->step_finished(key.step)) commit(key.step);
   advance();
 }
 
@@ -209,6 +294,7 @@ void StageState::forward_done(const ExecutorDone<ForwardOutcome>& done) {
   if (!accept(done)) return;
   const auto key = current_->micro_batch;
   const auto& outcome = *done.result;
+  peak_compute_bytes_ = std::max(peak_compute_bytes_, outcome.peak_compute_bytes);
   std::vector<bool> gradients_expected;
   for (const auto& output : outcome.outputs) gradients_expected.push_back(output.requires_grad);
   // The pipeline waits for it: without this the step would never end.
@@ -231,6 +317,7 @@ void StageState::forward_done(const ExecutorDone<ForwardOutcome>& done) {
 void StageState::backward_done(const ExecutorDone<BackwardOutcome>& done) {
   if (!accept(done)) return;
   const auto key = current_->micro_batch;
+  peak_compute_bytes_ = std::max(peak_compute_bytes_, done.result->peak_compute_bytes);
   send_gradients(key, *done.result);
   ledger_.release(inbox_->at(key).unit);
   micro_batch_done(key);
@@ -246,24 +333,36 @@ void StageState::summary_done(const ExecutorDone<GradientSummary>& done) {
   for (const auto norm : done.result->squared_norms) report->add_squared_norm_bits(bits_of(norm));
   report->set_finite(done.result->finite);
   *report->mutable_times() = take_times();
+  send_tied_gradients(current_->micro_batch.step, done.result->tied_gradients);
   actor_.postbox.send_control(optimizer_, message);  // [life:9]
   go_on();
 }
 
 void StageState::nothing_done(const ExecutorDone<Nothing>& done) {
   if (!accept(done)) return;
-  if (current_->operation == StageOperation::update) {
-    commit(current_->micro_batch.step);
-  } else {
-    const auto request = std::move(state_requests_.front());
-    state_requests_.pop_front();
-    if (request.kind == StateRequest::Kind::import_end) {
-      auto message = message_about({});
-      message.mutable_state_loaded()->set_stage(config_.stage());
-      *message.mutable_state_loaded()->mutable_fingerprint() = *fingerprint_;
-      actor_.postbox.send_control(request.client, message);
-    }
+  switch (current_->operation) {
+    case StageOperation::collect:
+    case StageOperation::install: tied_->release(); break;
+    case StageOperation::state: end_state_request(); break;
+    default: break;
   }
+  go_on();
+}
+
+/// Of an import.
+void StageState::end_state_request() {
+  const auto request = std::move(state_requests_.front());
+  state_requests_.pop_front();
+  if (request.kind != StateRequest::Kind::import_end) return;
+  auto message = message_about({});
+  message.mutable_state_loaded()->set_stage(config_.stage());
+  *message.mutable_state_loaded()->mutable_fingerprint() = *fingerprint_;
+  actor_.postbox.send_control(request.client, message);
+}
+
+void StageState::values_done(const ExecutorDone<std::vector<Value>>& done) {
+  if (!accept(done)) return;
+  send_tied_values(current_->micro_batch.step, *done.result);
   go_on();
 }
 
@@ -315,6 +414,7 @@ void StageState::send_outputs(const MicroBatchKey& key, const ForwardOutcome& ou
     forward->set_samples(held.micro_batch.samples);
     forward->set_first_sample(held.micro_batch.first_sample);
     forward->set_counted(held.micro_batch.counted);
+    forward->set_precision(config_.precision());
     actor_.postbox.send(to_address(outbound.reader()), TrafficClass::activation, held.unit, message,
                         output.tensor.data);  // [life:5]
   }
@@ -344,6 +444,35 @@ void StageState::send_loss(const MicroBatchKey& key, const LossValue& loss) {
   report->set_counted(micro_batch.counted);
   report->set_correct(loss.correct);
   actor_.postbox.send_control(pipeline_, message);
+}
+
+void StageState::send_tied_gradients(std::uint64_t step, const std::vector<Value>& gradients) {
+  std::size_t next = 0;
+  for (const auto& copy : config_.tied_copies())
+    for (const auto& use : copy.uses()) {
+      const auto& gradient = gradients.at(next++);
+      auto message = message_about({v1::Key::KIND_TRAIN, step, 0});
+      message.mutable_tied_gradient()->set_parameter(use);
+      *message.mutable_tied_gradient()->mutable_tensor() = make_header(gradient);
+      actor_.postbox.send(to_address(copy.owner_stage()), TrafficClass::state, step, message,
+                          gradient.tensor.data);
+    }
+}
+
+void StageState::send_tied_values(std::uint64_t step, const std::vector<Value>& values) {
+  for (int i = 0; i < config_.tied_weights_size(); ++i) {
+    const auto& weight = config_.tied_weights(i);
+    const auto& value = values.at(static_cast<std::size_t>(i));
+    std::set<std::string> sent;  // a stage with several uses gets it once
+    for (const auto& use : weight.uses()) {
+      if (!use.has_stage() || !sent.insert(use.stage().actor()).second) continue;
+      auto message = message_about({v1::Key::KIND_TRAIN, step, 0});
+      message.mutable_tied_value()->set_parameter(weight.parameter());
+      *message.mutable_tied_value()->mutable_tensor() = make_header(value);
+      actor_.postbox.send(to_address(use.stage()), TrafficClass::state, step, message,
+                          value.tensor.data);
+    }
+  }
 }
 
 void StageState::micro_batch_done(const MicroBatchKey& key) {
@@ -382,6 +511,7 @@ v1::StageTimes StageState::take_times() {
   times.set_live_bytes(ledger_.live_bytes());
   times.set_peak_live_bytes(ledger_.peak_bytes());
   times.set_peak_live_micro_batches(ledger_.peak_micro_batches());
+  times.set_peak_compute_bytes(std::exchange(peak_compute_bytes_, 0));
   ledger_.reset_peaks();
   return times;
 }
@@ -396,8 +526,11 @@ void StageState::fail_operation(const Error& error) {
   switch (current_->operation) {
     case StageOperation::forward:
     case StageOperation::backward: return report_failure(", " + to_string(key), error);
+    case StageOperation::collect:
     case StageOperation::summarise:
     case StageOperation::update:
+    case StageOperation::publish:
+    case StageOperation::install:
       return report_failure(", " + describe_step(key.kind, key.step), error);
     case StageOperation::state: return report_failure(", weights", error);
   }
@@ -416,6 +549,7 @@ void StageState::report_failure(const std::string& place, const Error& error) {
   *message.mutable_failed() = to_proto(located, config_.stage());
   actor_.postbox.send_control(pipeline_, message);
   inbox_->clear();
+  tied_->clear();
   state_requests_.clear();
   actor_.compute(caf::make_message(DiscardAll{}));
 }

@@ -12,6 +12,7 @@
 #include "actors/messages.hpp"
 #include "actors/postbox.hpp"
 #include "actors/stage_inbox.hpp"
+#include "actors/tied_inbox.hpp"
 #include "core/activation_ledger.hpp"
 #include "core/stage_machine.hpp"
 #include "core/stage_stopwatch.hpp"
@@ -41,8 +42,9 @@ class StageState {
   void forward_done(const ExecutorDone<ForwardOutcome>& done);
   void backward_done(const ExecutorDone<BackwardOutcome>& done);
   void summary_done(const ExecutorDone<GradientSummary>& done);
+  void values_done(const ExecutorDone<std::vector<Value>>& done);
   void export_done(const ExecutorDone<std::vector<NamedTensor>>& done);
-  /// Of an update or an import.
+  /// Of an operation without a value: collecting, an update, an import.
   void nothing_done(const ExecutorDone<Nothing>& done);
   void executor_lost(const std::string& reason);
 
@@ -63,8 +65,15 @@ class StageState {
   Result<void> dispatch(const v1::Message& message, const Delivery& delivery);
   Result<void> take_value(const MicroBatchKey& key, const v1::Message& message,
                           const Delivery& delivery);
+  /// That the sender computes as this stage does, and sends the type that the plan says.
+  Result<void> check_value(const MicroBatchKey& key, const v1::StageConfig::Inbound& inbound,
+                           const v1::Forward& header) const;
   Result<void> take_gradient(const MicroBatchKey& key, const v1::Message& message,
                              const Delivery& delivery);
+  Result<void> take_tied_gradient(std::uint64_t step, const v1::TiedGradient& header,
+                                  const Delivery& delivery);
+  Result<void> take_tied_value(std::uint64_t step, const v1::TiedValue& header,
+                               const Delivery& delivery);
   Result<void> take_decision(std::uint64_t step, const v1::StepDecision& decision);
   Result<void> take_tensor(const v1::StateTensor& header, const Delivery& delivery);
   void request_state(StateRequest request);
@@ -82,6 +91,9 @@ class StageState {
   void send_outputs(const MicroBatchKey& key, const ForwardOutcome& outcome);
   void send_gradients(const MicroBatchKey& key, const BackwardOutcome& outcome);
   void send_loss(const MicroBatchKey& key, const LossValue& loss);
+  void send_tied_gradients(std::uint64_t step, const std::vector<Value>& gradients);
+  void send_tied_values(std::uint64_t step, const std::vector<Value>& values);
+  void end_state_request();
   void micro_batch_done(const MicroBatchKey& key);
   void commit(std::uint64_t step);
 
@@ -99,10 +111,13 @@ class StageState {
 
   std::optional<StageMachine> machine_;
   std::optional<StageInbox> inbox_;
+  std::optional<TiedInbox> tied_;
   ActivationLedger ledger_;
   StageStopwatch stopwatch_;
   std::optional<StageAction> current_;  // what the executor is doing
   v1::StepDecision decision_;
+  double loss_scale_ = 1;                 // of the current step
+  std::uint64_t peak_compute_bytes_ = 0;  // since the last report
   std::deque<StateRequest> state_requests_;
   AdmissionUnit exports_ = 0;
   std::optional<runtime::v1::NumericFingerprint> fingerprint_;  // once the executor is ready

@@ -10,8 +10,11 @@
 #include "core/layer_cut.hpp"
 #include "core/layer_reads.hpp"
 #include "core/loss_config.hpp"
+#include "core/loss_scaler.hpp"
 #include "core/optimizer_config.hpp"
+#include "core/precision.hpp"
 #include "core/schedule.hpp"
+#include "core/tied_weights.hpp"
 
 namespace troupe::mp {
 namespace {
@@ -58,6 +61,7 @@ Result<std::vector<v1::Layer>> resolve_layers(const PlanRequest& request, const 
     }
     outputs.emplace(layer.name(), layer.outputs());
   }
+  TROUPE_TRY(resolve_tied(layers, locate));
   return layers;
 }
 
@@ -85,10 +89,16 @@ Result<void> check_stage_numbers(const v1::Stage& stage, const std::string& path
   return {};
 }
 
+std::string device_of(const v1::Stage& stage) {
+  return stage.device().empty() ? "cpu" : stage.device();
+}
+
 Result<void> check_stages(const PlanRequest& request, const Locate& locate) {
   for (std::size_t s = 0; s < request.stages.size(); ++s) {
     const auto path = "stages[" + std::to_string(s) + "]";
     TROUPE_TRY(check_stage_numbers(request.stages[s], path, locate));
+    TROUPE_TRY(
+        check_precision(request.precision, device_of(request.stages[s]), locate(path + ".device")));
     const auto& node = request.stages[s].node();
     if (std::find(request.nodes.begin(), request.nodes.end(), node) != request.nodes.end())
       continue;
@@ -108,26 +118,37 @@ Result<std::uint64_t> elements_of(const v1::Parameter& tensor) {
   return count;
 }
 
-/// Fills in the sizes of a stage whose layers are set.
+/// Fills in the sizes of a stage whose layers are set. Of a tied parameter a stage holds the values
+/// once, a gradient for each use, and the optimizer's state where it is owned; the owner's stage
+/// holds the sum of the gradients too.
 Result<void> measure_stage(PlannedStage& stage) {
   const auto& config = stage.config;
-  const std::uint64_t element = config.precision() == v1::PRECISION_FLOAT64 ? 8 : 4;
+  const std::uint64_t element = element_size(master_type(config.precision()));
   std::uint64_t buffer_bytes = 0;
+  std::uint64_t shared = 0;  // elements of values that another stage owns
+  std::uint64_t uses = 0;    // elements of gradients besides those of owned parameters
+  std::set<std::string> held;
   for (const auto& layer : config.layers()) {
     for (const auto& parameter : layer.parameters()) {
       TROUPE_ASSIGN(const std::uint64_t elements, elements_of(parameter));
-      stage.parameters += elements;
+      if (parameter.tied_to().empty()) {
+        stage.parameters += elements;
+        held.insert(parameter.name());
+        continue;
+      }
+      uses += elements;
+      if (held.insert(parameter.tied_to()).second) shared += elements;
     }
     for (const auto& buffer : layer.buffers()) {
       TROUPE_ASSIGN(const std::uint64_t elements, elements_of(buffer));
       buffer_bytes += elements * (buffer.integer() ? sizeof(std::int64_t) : element);
     }
   }
-  stage.weight_bytes = stage.parameters * element + buffer_bytes;
+  stage.weight_bytes = (stage.parameters + shared) * element + buffer_bytes;
   stage.training_bytes = stage.weight_bytes;
   if (config.train() && !config.frozen()) {
     const std::size_t kept = state_per_element(config.optimizer_config());
-    stage.training_bytes += stage.parameters * element * (1 + kept);
+    stage.training_bytes += (stage.parameters * (1 + kept) + uses) * element;
   }
   return {};
 }
@@ -146,11 +167,10 @@ v1::StageConfig base_config(const PlanRequest& request, std::uint32_t s) {
   config.mutable_optimizer()->set_actor(optimizer_actor);
   config.set_schedule(request.schedule == v1::SCHEDULE_UNSPECIFIED ? v1::SCHEDULE_ONE_F_ONE_B
                                                                    : request.schedule);
-  config.set_precision(request.precision == v1::PRECISION_UNSPECIFIED ? v1::PRECISION_FLOAT32
-                                                                      : request.precision);
+  config.set_precision(precision_or_default(request.precision));
   config.set_seed(request.seed);
   if (request.optimizer) *config.mutable_optimizer_config() = *request.optimizer;
-  config.set_device(stage.device().empty() ? "cpu" : stage.device());
+  config.set_device(device_of(stage));
   config.set_threads(stage.threads());
   config.set_frozen(stage.frozen());
   config.set_train(request.train);
@@ -168,19 +188,23 @@ v1::StageConfig::Address address_of(const ActorAddress& actor) {
   return address;
 }
 
-void send(v1::StageConfig& holder, const v1::ValueRef& value, const ActorAddress& reader) {
+v1::StageConfig::Outbound* send(v1::StageConfig& holder, const v1::ValueRef& value,
+                                const ActorAddress& reader) {
   auto* outbound = holder.add_outbound();
   *outbound->mutable_value() = value;
   *outbound->mutable_reader() = address_of(reader);
+  return outbound;
 }
 
 /// Works out what crosses the borders between stages, visiting layers in order, so that inbound
 /// values are in the order of their first use.
 void connect_stages(Plan& plan) {
   std::map<ValueKey, std::uint32_t> holder;  // of each value: the last stage so far that has it
+  std::map<std::string, v1::DType> types;    // of each layer's outputs between stages
   for (std::uint32_t s = 0; s < plan.stages.size(); ++s) {
     auto& stage = plan.stages[s];
     std::set<std::string> fields;
+    int index = 0;
     for (const auto& layer : stage.config.layers()) {
       for (const auto& read : layer.reads()) {
         if (read.layer().empty()) {
@@ -195,9 +219,13 @@ void connect_stages(Plan& plan) {
         auto* inbound = stage.config.add_inbound();
         *inbound->mutable_value() = read;
         *inbound->mutable_producer() = address_of(producer.address);
-        send(producer.config, read, stage.address);
+        inbound->set_dtype(types.at(read.layer()));
+        send(producer.config, read, stage.address)->set_dtype(inbound->dtype());
         has_value = s;
       }
+      const auto wire = stage.config.layer_settings(index++).wire();
+      types[layer.name()] =
+          wire == v1::DTYPE_UNSPECIFIED ? activation_type(stage.config.precision()) : wire;
       for (std::uint32_t slot = 0; slot < layer.outputs(); ++slot)
         holder[key_of(output_of(layer.name(), slot))] = s;
     }
@@ -208,6 +236,25 @@ void connect_stages(Plan& plan) {
 void send_outputs_to_driver(Plan& plan) {
   auto& config = plan.stages.back().config;
   send(config, output_of(config.layers().rbegin()->name(), 0), {driver_node, pipeline_actor});
+}
+
+/// float16 alone needs scaling; it starts from the loss, so the loss must be the model's.
+Result<void> check_loss_scaling(const PlanRequest& request, const Locate& locate) {
+  if (request.precision != v1::PRECISION_FLOAT16) {
+    if (!request.loss_scaling) return {};
+    return bad_input(locate("loss_scaling"),
+                     name_of(request.precision) + " needs no scaling of the loss",
+                     "leave loss_scaling out, or use PRECISION_FLOAT16");
+  }
+  if (!request.train || request.loss) return {};
+  return bad_input(locate("precision"),
+                   "PRECISION_FLOAT16 scales the loss, which the caller computes here",
+                   "use PRECISION_BFLOAT16");
+}
+
+std::optional<v1::LossScaling> loss_scaling_of(const PlanRequest& request) {
+  if (request.precision != v1::PRECISION_FLOAT16 || !request.train) return std::nullopt;
+  return request.loss_scaling.value_or(v1::LossScaling());
 }
 
 std::string layer_range(const v1::StageConfig& config) {
@@ -229,10 +276,15 @@ Result<Plan> make_plan(const PlanRequest& request) {
   TROUPE_ASSIGN(const std::vector<v1::Layer> layers, resolve_layers(request, locate));
   TROUPE_TRY(check_outputs(request, layers, locate));
   TROUPE_TRY(check_stages(request, locate));
+  TROUPE_TRY(check_loss_scaling(request, locate));
+  TROUPE_ASSIGN(const auto settings,
+                layer_settings(layers, request.rules, request.precision, locate));
   TROUPE_ASSIGN(std::vector<std::size_t> cuts, cut_layers(layers, request.stages, locate));
   cuts.push_back(layers.size());
 
   Plan plan;
+  plan.loss_scaling = loss_scaling_of(request);
+  std::vector<std::string> owned;
   for (std::uint32_t s = 0; s < request.stages.size(); ++s) {
     PlannedStage stage;
     stage.address = {request.stages[s].node(), stage_actor_name(s)};
@@ -240,13 +292,20 @@ Result<Plan> make_plan(const PlanRequest& request) {
     stage.config.set_first_parameter(static_cast<std::uint32_t>(plan.parameters.size()));
     for (auto i = cuts[s]; i < cuts[s + 1]; ++i) {
       *stage.config.add_layers() = layers[i];
-      for (const auto& parameter : layers[i].parameters())
+      *stage.config.add_layer_settings() = settings[i];
+      if (request.stages[s].recompute() && !is_loss_kind(layers[i].kind()))
+        stage.config.mutable_layer_settings()->rbegin()->set_recompute(true);
+      for (const auto& parameter : layers[i].parameters()) {
         plan.parameters.push_back(parameter.name());
+        if (parameter.tied_to().empty()) owned.push_back(parameter.name());
+      }
     }
+    if (plan.loss_scaling) stage.config.set_loss_scale(LossScaler(*plan.loss_scaling).scale());
     TROUPE_TRY(measure_stage(stage));
     plan.stages.push_back(std::move(stage));
   }
-  if (request.train) TROUPE_TRY(check_optimizer(request.optimizer, plan.parameters, locate));
+  if (request.train) TROUPE_TRY(check_optimizer(request.optimizer, owned, locate));
+  TROUPE_TRY(connect_tied(plan.stages, locate));
   connect_stages(plan);
   if (request.loss) {
     plan.loss_stage = static_cast<std::uint32_t>(plan.stages.size() - 1);

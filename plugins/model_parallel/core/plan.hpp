@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/layer_settings.hpp"
 #include "core/value_ref.hpp"
 #include "troupe/address.hpp"
 #include "troupe/model_parallel/host_tensor.hpp"
@@ -40,6 +41,9 @@ struct PlanRequest {
   std::optional<v1::Loss> loss;
   v1::Schedule schedule = v1::SCHEDULE_UNSPECIFIED;
   v1::Precision precision = v1::PRECISION_UNSPECIFIED;
+  LayerRules rules;  ///< on layers by name
+  /// Set by a job that says how its loss is scaled; without it PRECISION_FLOAT16 has the defaults.
+  std::optional<v1::LossScaling> loss_scaling;
   std::optional<v1::Optimizer> optimizer;  ///< needed when training
   bool train = true;
   v1::BatchNormStatistics batch_norm = v1::BATCH_NORM_UNSPECIFIED;
@@ -52,7 +56,7 @@ struct PlanRequest {
 struct PlannedStage {
   v1::StageConfig config;
   ActorAddress address;
-  std::uint64_t parameters = 0;    ///< number of elements
+  std::uint64_t parameters = 0;    ///< number of elements; tied ones are their owners'
   std::uint64_t weight_bytes = 0;  ///< parameters and buffers
   /// These, and gradients and optimizer state of weights that are trained. Activations and copies
   /// that kernels keep in layouts of their own come on top.
@@ -66,8 +70,10 @@ struct Plan {
   std::map<std::string, std::vector<ActorAddress>> fields;
   /// Stage with the loss layer, if there is one.
   std::optional<std::uint32_t> loss_stage;
-  /// Names of all parameters, in the model's order.
+  /// Names of all parameters, in the model's order; tied ones have their place too.
   std::vector<std::string> parameters;
+  /// How the loss is scaled, if it is.
+  std::optional<v1::LossScaling> loss_scaling;
 };
 
 /// Cuts the model into stages and works out which value goes where. Layers form a graph: each reads

@@ -169,7 +169,8 @@ HostTensor initial_tensor(const v1::Parameter& parameter, std::uint64_t seed, v1
   tensor.shape.assign(parameter.shape().begin(), parameter.shape().end());
   const std::uint64_t count = element_count(tensor.shape).value();
   tensor.data = Blob::uninitialized(count * element_size(tensor.dtype));
-  const std::uint64_t key = stream_key(seed, parameter.name());
+  const auto& owner = parameter.tied_to().empty() ? parameter.name() : parameter.tied_to();
+  const std::uint64_t key = stream_key(seed, owner);
   auto* bytes = tensor.data.mutable_data();
   if (parameter.integer())
     fill_initial(parameter.init(), key, count, reinterpret_cast<std::int64_t*>(bytes));

@@ -45,9 +45,9 @@ std::uint64_t index_at(std::uint64_t key, std::uint64_t index, std::uint64_t n);
 /// A permutation of [0, n) (Fisher-Yates), the order of an epoch.
 std::vector<std::uint64_t> permutation(std::uint64_t key, std::uint64_t n);
 
-/// The initial tensor of a parameter, keyed by (seed, parameter name); computed in double and
-/// rounded to `dtype`, which is float32 or float64 (int64 for integer buffers). Without `init`:
-/// zeros. The parameter's shape must have passed `element_count`.
+/// The initial tensor of a parameter, keyed by (seed, parameter name), for a tied one by the name
+/// of its owner; computed in double and rounded to `dtype`, which is float32 or float64 (int64 for
+/// integer buffers). Without `init`: zeros. The parameter's shape must have passed `element_count`.
 TROUPE_API HostTensor initial_tensor(const v1::Parameter& parameter, std::uint64_t seed,
                                      v1::DType dtype);
 

@@ -66,6 +66,7 @@ Result<void> StageMachine::value_arrived(const MicroBatchKey& key, std::size_t i
   auto& step = known != steps_.end() ? known->second : steps_[step_key];
   step.unit = known != steps_.end() ? std::min(step.unit, unit) : unit;
   step.micro_batches = micro_batches;
+  if (known == steps_.end()) step.tied_values = Arrivals(shape_.tied_values);
   auto [place, added] = step.micro_batches_here.try_emplace(key.index);
   auto& micro_batch = place->second;
   if (added) {
@@ -96,7 +97,33 @@ Result<void> StageMachine::gradient_arrived(const MicroBatchKey& key, std::size_
   return {};
 }
 
-Result<void> StageMachine::decision_arrived(std::uint64_t step, bool accumulate) {
+bool StageMachine::Arrivals::add(std::size_t index) {
+  if (index >= here_.size() || here_[index]) return false;
+  here_[index] = true;
+  --missing_;
+  return true;
+}
+
+Result<void> StageMachine::tied_gradient_arrived(std::uint64_t step, std::size_t index) {
+  const StepKey key{v1::Key::KIND_TRAIN, step};
+  const auto place = finished(key) ? tied_gradients_.end()
+                                   : tied_gradients_.try_emplace(step, shape_.tied_gradients).first;
+  // Once they are collected they are complete, and another is one too many.
+  if (place != tied_gradients_.end() && place->second.add(index)) return {};
+  return internal_error(describe_step(key.first, step),
+                        "a tied gradient that this stage does not await");
+}
+
+Result<void> StageMachine::tied_value_arrived(std::uint64_t step, std::size_t index) {
+  const StepKey key{v1::Key::KIND_TRAIN, step};
+  // Its owner has the decision on all stages' reports, this stage's among them.
+  const bool reported = active_ == key && steps_.at(key).phase >= Phase::deciding;
+  if (reported && steps_.at(key).tied_values.add(index)) return {};
+  return internal_error(describe_step(key.first, step),
+                        "a tied value that this stage does not await");
+}
+
+Result<void> StageMachine::decision_arrived(std::uint64_t step, bool accumulate, bool skip) {
   const StepKey key{v1::Key::KIND_TRAIN, step};
   const bool awaited =
       active_ == key && steps_.at(key).phase == Phase::deciding && !steps_.at(key).decided;
@@ -104,6 +131,7 @@ Result<void> StageMachine::decision_arrived(std::uint64_t step, bool accumulate)
     return internal_error(describe_step(key.first, step),
                           "a decision that this stage does not await");
   steps_.at(key).decided = true;
+  steps_.at(key).skipped = skip;
   if (accumulate) finish_step();
   return {};
 }
@@ -134,15 +162,29 @@ void StageMachine::operation_done(const std::vector<bool>& gradients_expected) {
     }
     case StageOperation::backward:
       step.micro_batches_here.erase(step.backwards_done++);
-      if (step.backwards_done == step.micro_batches) step.phase = Phase::summarising;
+      if (step.backwards_done == step.micro_batches)
+        step.phase = shape_.tied_gradients != 0 ? Phase::collecting : Phase::summarising;
       break;
+    case StageOperation::collect: step.phase = Phase::summarising; break;
     case StageOperation::summarise: step.phase = Phase::deciding; break;
-    case StageOperation::update: finish_step(); break;
+    case StageOperation::update: after_update(step, false); break;
+    case StageOperation::publish: after_update(step, true); break;
+    case StageOperation::install: finish_step(); break;
     case StageOperation::state: break;
   }
 }
 
+void StageMachine::after_update(Step& step, bool published) {
+  if (shape_.publishes && !published && !step.skipped)
+    step.phase = Phase::publishing;
+  else if (shape_.tied_values != 0 && !step.skipped)
+    step.phase = Phase::installing;
+  else
+    finish_step();
+}
+
 void StageMachine::finish_step() {
+  if (active_->first == v1::Key::KIND_TRAIN) tied_gradients_.erase(active_->second);
   last_finished_[active_->first] = active_->second;
   steps_.erase(*active_);
   active_.reset();
@@ -189,11 +231,21 @@ std::optional<StageAction> StageMachine::next_of_step(const StepKey& key, Step& 
           values_here())
         return action(StageOperation::forward, step.forwards_done);
       return std::nullopt;
+    case Phase::collecting: {
+      const auto tied = tied_gradients_.find(key.second);
+      if (tied != tied_gradients_.end() && tied->second.complete())
+        return action(StageOperation::collect, 0);
+      return std::nullopt;
+    }
     case Phase::summarising: return action(StageOperation::summarise, 0);
     case Phase::deciding:
       if (step.decided) return action(StageOperation::update, 0);
       return std::nullopt;
     case Phase::updating: return std::nullopt;
+    case Phase::publishing: return action(StageOperation::publish, 0);
+    case Phase::installing:
+      if (step.tied_values.complete()) return action(StageOperation::install, 0);
+      return std::nullopt;
   }
   return std::nullopt;
 }

@@ -38,14 +38,17 @@ std::string to_string(const MicroBatchKey& key);
 enum class StageOperation {
   forward,    ///< of `StageAction::micro_batch`
   backward,   ///< of `StageAction::micro_batch`
+  collect,    ///< take the gradients of tied parameters that other stages sent
   summarise,  ///< the gradients of the step
   update,     ///< apply the optimizer's decision on the step
+  publish,    ///< send the new values of tied parameters to the stages that share them
+  install,    ///< put in place the new values of tied parameters that other stages own
   state,      ///< export or import of weights, between steps
 };
 
 struct StageAction {
   StageOperation operation = StageOperation::forward;
-  MicroBatchKey micro_batch;  ///< index unused by summarise and update, all of it by state
+  MicroBatchKey micro_batch;  ///< index unused after the backwards of a step, all of it by state
 };
 
 /// The protocol of one stage, without payloads, clocks or actors: what has arrived, what runs, what
@@ -62,11 +65,28 @@ struct StageAction {
 ///               |             | schedule allows it              | in order: exact sums
 ///   computing   | computing   | forward f: its values here,     | window bounds live activations
 ///               |             | window not full                 |
-///   computing   | summarising | all backwards done              | norms need complete gradients
+///   computing   | summarising | all backwards done, nobody      | norms need complete gradients
+///               |             | shares weights owned here       |
+///   computing   | collecting  | all backwards done, else        |
+///   collecting  | summarising | gradients of all uses elsewhere | added in layer order, not in
+///               |             | are here, and taken             | that of their arrival
 ///   summarising | deciding    | summary done                    | one decision for all stages
 ///   deciding    | updating    | decision arrived                |
 ///   deciding    | (none)      | decision arrived, accumulate    | gradients stay for the next step
-///   updating    | (none)      | update done                     | committed
+///   updating    | publishing  | update done, others share       | they wait for these values
+///               |             | weights owned here              |
+///   updating,   | installing  | done, weights here are owned by | publishing comes first, so that
+///    publishing |             | others                          | no two stages wait for each
+///    other
+///   installing  | (none)      | their values are here, and in   | the next step computes with
+///   them;
+///               |             | place                           | those that come early are kept
+///   updating,   | (none)      | done, nothing is shared         | committed
+///    publishing |             |                                 |
+///
+/// A step that is skipped changes no values: after its update nothing is published or installed.
+/// Gradients of tied parameters may arrive before the step has begun here: the stage that sends
+/// them need not read anything that comes from this one.
 ///
 /// An evaluation or prediction: forwards in order; finished after the last one. Nothing is kept.
 /// Exports and imports of state run when no step is active, before the next one begins.
@@ -79,9 +99,12 @@ class StageMachine {
     v1::Schedule schedule = v1::SCHEDULE_UNSPECIFIED;
     std::uint32_t stage = 0;
     std::uint32_t stage_count = 1;
-    bool train = true;         ///< false: training micro-batches are refused
-    std::size_t inbound = 0;   ///< values a forward needs
-    std::size_t outbound = 0;  ///< values it sends, each to one reader
+    bool train = true;               ///< false: training micro-batches are refused
+    std::size_t inbound = 0;         ///< values a forward needs
+    std::size_t outbound = 0;        ///< values it sends, each to one reader
+    std::size_t tied_gradients = 0;  ///< that come from other stages after each step's backwards
+    bool publishes = false;          ///< others share weights owned here
+    std::size_t tied_values = 0;     ///< that come from their owners after each step's update
   };
 
   explicit StageMachine(Shape shape);
@@ -91,8 +114,10 @@ class StageMachine {
   Result<void> value_arrived(const MicroBatchKey& key, std::size_t inbound,
                              std::uint32_t micro_batches, std::uint64_t unit);
   Result<void> gradient_arrived(const MicroBatchKey& key, std::size_t outbound);
-  /// `accumulate`: the step ends without an update.
-  Result<void> decision_arrived(std::uint64_t step, bool accumulate);
+  Result<void> tied_gradient_arrived(std::uint64_t step, std::size_t index);
+  Result<void> tied_value_arrived(std::uint64_t step, std::size_t index);
+  /// `accumulate`: the step ends without an update. `skip`: the update changes nothing.
+  Result<void> decision_arrived(std::uint64_t step, bool accumulate, bool skip = false);
   /// One export or import is wanted.
   void state_requested() { ++state_requests_; }
 
@@ -105,6 +130,8 @@ class StageMachine {
   std::optional<StageAction> next();
 
   bool running() const { return running_.has_value(); }
+  /// Whether nothing is left of this training step: it is committed.
+  bool step_finished(std::uint64_t step) const { return finished({v1::Key::KIND_TRAIN, step}); }
   const StageSchedule& schedule() const { return schedule_; }
 
  private:
@@ -117,7 +144,28 @@ class StageMachine {
     std::size_t gradients_missing = 0;
   };
 
-  enum class Phase { computing, summarising, deciding, updating };
+  enum class Phase {
+    computing,
+    collecting,
+    summarising,
+    deciding,
+    updating,
+    publishing,
+    installing,
+  };
+
+  /// Which of the things that come once in a step are here.
+  class Arrivals {
+   public:
+    explicit Arrivals(std::size_t count = 0) : here_(count), missing_(count) {}
+    /// False: unknown, or here already.
+    bool add(std::size_t index);
+    bool complete() const { return missing_ == 0; }
+
+   private:
+    std::vector<bool> here_;
+    std::size_t missing_;
+  };
 
   struct Step {
     std::uint64_t unit = 0;  // smallest unit seen: the order of steps
@@ -126,16 +174,20 @@ class StageMachine {
     std::uint32_t backwards_done = 0;
     Phase phase = Phase::computing;
     bool decided = false;
+    bool skipped = false;
+    Arrivals tied_values;
     std::map<std::uint32_t, MicroBatchState> micro_batches_here;
   };
 
   bool finished(const StepKey& key) const;
   void finish_step();
+  void after_update(Step& step, bool published);
   std::optional<StageAction> next_of_step(const StepKey& key, Step& step) const;
 
   Shape shape_;
   StageSchedule schedule_;
-  std::map<StepKey, Step> steps_;  // active and waiting ones
+  std::map<StepKey, Step> steps_;                     // active and waiting ones
+  std::map<std::uint64_t, Arrivals> tied_gradients_;  // by step, which need not be known yet
   std::optional<StepKey> active_;
   std::optional<StageAction> running_;
   std::map<v1::Key::Kind, std::uint64_t> last_finished_;  // by kind: later messages are errors

@@ -16,6 +16,7 @@ void StageTotals::add(const v1::StageTimes& report) {
   total.set_transfer(total.transfer() + report.transfer());
   total.set_live_bytes(report.live_bytes());
   total.set_peak_live_bytes(std::max(total.peak_live_bytes(), report.peak_live_bytes()));
+  total.set_peak_compute_bytes(std::max(total.peak_compute_bytes(), report.peak_compute_bytes()));
   total.set_peak_live_micro_batches(
       std::max(total.peak_live_micro_batches(), report.peak_live_micro_batches()));
 }

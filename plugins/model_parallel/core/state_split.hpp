@@ -24,7 +24,9 @@ TROUPE_API Error wrong_type(const std::string& where, const std::string& name, v
 /// The type in which a stage of this precision keeps a parameter or buffer.
 TROUPE_API v1::DType state_type(const v1::Parameter& tensor, v1::Precision precision);
 
-/// The tensors, by the stage that owns each name. Names that no stage has, shapes that differ from
+/// The tensors, by the stage that owns each name. Tied parameters get their owner's tensor, under
+/// their own name in stages that do not have the owner; a tensor under their name in `tensors` must
+/// have the same values. Names that no stage has, shapes that differ from
 /// the plan, types that cannot be imported, and, when `complete` is asked for, names that are
 /// missing are errors; `where` is what they name as their place (a file).
 Result<std::map<std::uint32_t, std::vector<NamedTensor>>> split_state(const Plan& plan,

@@ -22,7 +22,7 @@ TROUPE_API v1::ValueRef output_of(const std::string& layer, std::uint32_t slot);
 v1::ValueRef batch_field(const std::string& name);
 
 /// A value that is not there.
-Value absent_value();
+TROUPE_API Value absent_value();
 
 /// Name of the layer that the plan appends for the loss.
 inline constexpr const char* loss_layer = "loss";

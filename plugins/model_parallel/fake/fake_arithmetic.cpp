@@ -31,11 +31,44 @@ void fill(Blob& data, const Element& element) {
   for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<T>(element(i));
 }
 
-template <class T>
-void add_elements(const HostTensor& a, const HostTensor& b, Blob& sum) {
-  const auto* left = a.as<T>();
-  const auto* right = b.as<T>();
-  fill<T>(sum, [&](std::size_t i) { return left[i] + right[i]; });
+float from_upper_half(std::uint16_t half) {
+  const std::uint32_t bits = static_cast<std::uint32_t>(half) << 16;
+  float number;
+  std::memcpy(&number, &bits, sizeof number);
+  return number;
+}
+
+/// Rounds to the nearest, ties to even; for finite numbers.
+std::uint16_t upper_half(double number) {
+  const auto single = static_cast<float>(number);
+  std::uint32_t bits;
+  std::memcpy(&bits, &single, sizeof bits);
+  return static_cast<std::uint16_t>((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
+}
+
+double element_of(const HostTensor& tensor, std::size_t i) {
+  switch (tensor.dtype) {
+    case v1::DTYPE_FLOAT32: return tensor.as<float>()[i];
+    case v1::DTYPE_FLOAT64: return tensor.as<double>()[i];
+    default: return from_upper_half(tensor.as<std::uint16_t>()[i]);
+  }
+}
+
+/// A floating-point tensor of elements that are functions of their index.
+template <class Element>
+HostTensor make_floating(v1::DType dtype, const Shape& shape, std::size_t count,
+                         const Element& element) {
+  HostTensor tensor;
+  tensor.dtype = dtype;
+  tensor.shape = shape;
+  tensor.data = Blob::uninitialized(count * element_size(dtype));
+  switch (dtype) {
+    case v1::DTYPE_FLOAT32: fill<float>(tensor.data, element); break;
+    case v1::DTYPE_FLOAT64: fill<double>(tensor.data, element); break;
+    default:
+      fill<std::uint16_t>(tensor.data, [&](std::size_t i) { return upper_half(element(i)); });
+  }
+  return tensor;
 }
 
 }  // namespace
@@ -77,19 +110,15 @@ double Digest::unit_number() const { return unit_from(state_); }
 HostTensor tensor_from_digest(std::uint64_t seed, v1::DType dtype, const Shape& shape) {
   std::uint64_t count = 1;
   for (const auto dimension : shape) count *= static_cast<std::uint64_t>(dimension);
+  if (dtype != v1::DTYPE_INT64)
+    return make_floating(dtype, shape, count, [seed](std::size_t i) {
+      return 2 * unit_from(element_digest(seed, i)) - 1;
+    });
   HostTensor tensor;
   tensor.dtype = dtype;
   tensor.shape = shape;
-  tensor.data = Blob::uninitialized(count * element_size(dtype));
-  const auto floating = [seed](std::size_t i) {
-    return 2 * unit_from(element_digest(seed, i)) - 1;
-  };
-  const auto integer = [seed](std::size_t i) { return element_digest(seed, i) % 10; };
-  switch (dtype) {
-    case v1::DTYPE_FLOAT64: fill<double>(tensor.data, floating); break;
-    case v1::DTYPE_INT64: fill<std::int64_t>(tensor.data, integer); break;
-    default: fill<float>(tensor.data, floating); break;
-  }
+  tensor.data = Blob::uninitialized(count * sizeof(std::int64_t));
+  fill<std::int64_t>(tensor.data, [seed](std::size_t i) { return element_digest(seed, i) % 10; });
   return tensor;
 }
 
@@ -101,16 +130,29 @@ Result<Value> add_values(const Value& a, const Value& b) {
                                           to_string(a.tensor.shape) + " and " +
                                           to_string(b.tensor.dtype) + " " +
                                           to_string(b.tensor.shape) + " for one value");
+  if (!is_floating(a.tensor.dtype))
+    return internal_error("gradient", "cannot add gradients of type " + to_string(a.tensor.dtype));
+  // Exact in double up to the last rounding, which is the type's own.
   Value sum = a;
-  sum.tensor.data = Blob::uninitialized(a.tensor.data.size());
-  switch (a.tensor.dtype) {
-    case v1::DTYPE_FLOAT32: add_elements<float>(a.tensor, b.tensor, sum.tensor.data); break;
-    case v1::DTYPE_FLOAT64: add_elements<double>(a.tensor, b.tensor, sum.tensor.data); break;
-    default:
-      return internal_error("gradient",
-                            "cannot add gradients of type " + to_string(a.tensor.dtype));
-  }
+  sum.tensor = make_floating(
+      a.tensor.dtype, a.tensor.shape, a.tensor.data.size() / element_size(a.tensor.dtype),
+      [&](std::size_t i) { return element_of(a.tensor, i) + element_of(b.tensor, i); });
   return sum;
+}
+
+Value converted_to(v1::DType dtype, const Value& value) {
+  if (value.absent || !is_floating(value.tensor.dtype) || dtype == v1::DTYPE_UNSPECIFIED ||
+      dtype == value.tensor.dtype)
+    return value;
+  Value converted = value;
+  converted.tensor = make_floating(dtype, value.tensor.shape,
+                                   value.tensor.data.size() / element_size(value.tensor.dtype),
+                                   [&](std::size_t i) { return element_of(value.tensor, i); });
+  return converted;
+}
+
+Value rounded_to(v1::DType dtype, const Value& value) {
+  return converted_to(value.tensor.dtype, converted_to(dtype, value));
 }
 
 }  // namespace troupe::mp

@@ -27,11 +27,19 @@ class Digest {
 };
 
 /// A tensor whose elements are a function of `seed`: floating ones in (-1, 1), integers in
-/// [0, 10). float32, float64 and int64 only.
+/// [0, 10). float32, float64, int64 and the 16-bit floating types only; the latter two both have
+/// the upper half of a float32, since nobody computes with them.
 HostTensor tensor_from_digest(std::uint64_t seed, v1::DType dtype, const Shape& shape);
 
 /// a + b, element by element, in the tensors' own precision; an absent side counts as nothing.
-/// Both must be float32 or float64 and of one shape.
+/// Both must be floating-point and of one shape.
 Result<Value> add_values(const Value& a, const Value& b);
+
+/// A floating-point tensor in another floating-point type; any other value, and any value for
+/// DTYPE_UNSPECIFIED, as it is.
+Value converted_to(v1::DType dtype, const Value& value);
+
+/// The same back in its own type: what is left of it.
+Value rounded_to(v1::DType dtype, const Value& value);
 
 }  // namespace troupe::mp

@@ -1,6 +1,8 @@
 #include "fake/fake_layer.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 #include "core/convert.hpp"
 #include "core/random.hpp"
@@ -14,11 +16,12 @@ std::uint64_t digest_of(const HostTensor& tensor) { return Digest().add(tensor).
 
 }  // namespace
 
-FakeLayer::FakeLayer(const v1::Layer& config, std::uint64_t seed, v1::DType dtype,
+FakeLayer::FakeLayer(const v1::Layer& config, std::uint64_t seed, v1::DType dtype, v1::DType master,
                      FakeMemory& memory)
     : config_(config), dtype_(dtype), memory_(memory) {
   const auto add = [&](const v1::Parameter& tensor, bool buffer) {
-    tensors_.push_back({tensor, buffer, memory_.store(initial_tensor(tensor, seed, dtype)), {}});
+    tensors_.push_back(
+        {tensor, buffer, memory_.store(initial_tensor(tensor, seed, master)), {}, {}});
   };
   for (const auto& parameter : config.parameters()) add(parameter, false);
   for (const auto& buffer : config.buffers()) add(buffer, true);
@@ -75,14 +78,14 @@ void FakeLayer::update_buffers(std::uint64_t digest) {
 }
 
 Result<FakeLayer::Forward> FakeLayer::forward(const MicroBatch& micro_batch,
-                                              const std::vector<Value>& inputs) {
+                                              const std::vector<Value>& inputs, bool again) {
   TROUPE_TRY(inject_failure(micro_batch, false));
   const bool training = micro_batch.kind == v1::Key::KIND_TRAIN;
   // As batch norm does: running statistics count in evaluation and are only written in training.
   Digest digest;
   digest.add(config_.name()).add(config_.kind()).add(weights_digest(!training));
   for (const auto& input : inputs) digest.add(input);
-  if (training) update_buffers(digest.value());
+  if (training && !again) update_buffers(digest.value());
 
   Forward result;
   if (is_loss()) {
@@ -119,7 +122,8 @@ Result<FakeLayer::Forward> FakeLayer::forward(const MicroBatch& micro_batch,
 
 Result<std::vector<Value>> FakeLayer::backward(const MicroBatch& micro_batch,
                                                const std::vector<Value>& inputs,
-                                               const std::vector<Value>& output_gradients) {
+                                               const std::vector<Value>& output_gradients,
+                                               double loss_scale) {
   TROUPE_TRY(inject_failure(micro_batch, true));
   std::vector<Value> gradients(inputs.size(), absent_value());
   const bool reached =
@@ -129,10 +133,11 @@ Result<std::vector<Value>> FakeLayer::backward(const MicroBatch& micro_batch,
 
   Digest digest;
   digest.add(config_.name()).add(weights_digest(false));
-  if (is_loss()) digest.add(micro_batch.weight);
+  if (is_loss()) digest.add(micro_batch.weight * loss_scale);
   for (const auto& input : inputs) digest.add(input);
   for (const auto& gradient : output_gradients) digest.add(gradient);
 
+  overflowed_ |= attribute("overflow_at_step", -1) == static_cast<double>(micro_batch.step);
   for (auto& tensor : tensors_) {
     if (tensor.buffer) continue;
     Digest accumulated;
@@ -153,16 +158,20 @@ std::vector<double> FakeLayer::squared_norms() const {
   std::vector<double> norms;
   for (const auto& tensor : tensors_) {
     if (tensor.buffer) continue;
-    norms.push_back(tensor.gradient ? Digest().add(*tensor.gradient).unit_number() : 0.0);
+    const auto gradient = tensor.whole_gradient();
+    const bool counts = tensor.config.tied_to().empty() && gradient;
+    norms.push_back(counts ? Digest().add(*gradient).unit_number() : 0.0);
+    if (counts && overflowed_) norms.back() = std::numeric_limits<double>::infinity();
   }
   return norms;
 }
 
 void FakeLayer::update(const StepUpdate& update, bool frozen) {
   for (auto& tensor : tensors_) {
-    if (!tensor.gradient || frozen) continue;
+    const auto gradient = tensor.whole_gradient();
+    if (!gradient || frozen || update.skip || !tensor.config.tied_to().empty()) continue;
     const auto old = tensor.stored->load();
-    auto digest = Digest().add(digest_of(old)).add(*tensor.gradient).add(update.scale);
+    auto digest = Digest().add(digest_of(old)).add(*gradient).add(update.scale);
     for (const double lr : update.lr) digest.add(lr);
     tensor.stored = memory_.store(tensor_from_digest(digest.value(), old.dtype, old.shape));
   }
@@ -170,7 +179,21 @@ void FakeLayer::update(const StepUpdate& update, bool frozen) {
 }
 
 void FakeLayer::clear_gradients() {
-  for (auto& tensor : tensors_) tensor.gradient.reset();
+  overflowed_ = false;
+  for (auto& tensor : tensors_) {
+    tensor.gradient.reset();
+    tensor.tied.clear();
+  }
+}
+
+std::optional<std::uint64_t> FakeLayer::Tensor::whole_gradient() const {
+  auto whole = gradient;
+  for (const auto use : tied) whole = Digest().add(whole.value_or(0)).add(use).value();
+  return whole;
+}
+
+FakeLayer::Tensor* FakeLayer::find(const std::string& name) {
+  return const_cast<Tensor*>(std::as_const(*this).find(name));
 }
 
 const FakeLayer::Tensor* FakeLayer::find(const std::string& name) const {

@@ -25,11 +25,14 @@ namespace troupe::mp {
 ///   absent_slot         this output is absent
 ///   no_input_gradients  1: backward gives no gradients for the inputs
 ///   library_version     the executor reports a library of this version
+///   overflow_at_step    the gradients of this layer's parameters are infinite in this step
 ///   fail_at_step, fail_at_micro_batch (default 0), fail_in_backward (default 0)
 ///                       an injected failure
 class FakeLayer {
  public:
-  FakeLayer(const v1::Layer& config, std::uint64_t seed, v1::DType dtype, FakeMemory& memory);
+  /// `dtype` is the type of outputs, `master` that of weights.
+  FakeLayer(const v1::Layer& config, std::uint64_t seed, v1::DType dtype, v1::DType master,
+            FakeMemory& memory);
 
   const v1::Layer& config() const { return config_; }
 
@@ -37,12 +40,15 @@ class FakeLayer {
     std::vector<Value> outputs;
     std::optional<LossValue> loss;
   };
-  Result<Forward> forward(const MicroBatch& micro_batch, const std::vector<Value>& inputs);
+  /// `again`: it has run before, so it changes no buffers.
+  Result<Forward> forward(const MicroBatch& micro_batch, const std::vector<Value>& inputs,
+                          bool again);
 
   /// Gradients of the inputs, absent where an input needs none; adds to those of the parameters.
   Result<std::vector<Value>> backward(const MicroBatch& micro_batch,
                                       const std::vector<Value>& inputs,
-                                      const std::vector<Value>& output_gradients);
+                                      const std::vector<Value>& output_gradients,
+                                      double loss_scale);
 
   /// Squared norm of each parameter's gradient.
   std::vector<double> squared_norms() const;
@@ -57,10 +63,15 @@ class FakeLayer {
     bool buffer = false;
     std::shared_ptr<const StoredTensor> stored;
     std::optional<std::uint64_t> gradient;  // digest of all contributions, in order
+    std::vector<std::uint64_t> tied;        // gradients of the parameters that share it, in order
+
+    /// Of all uses.
+    std::optional<std::uint64_t> whole_gradient() const;
   };
   const std::vector<Tensor>& tensors() const { return tensors_; }
   /// Null if this layer has no such tensor.
   const Tensor* find(const std::string& name) const;
+  Tensor* find(const std::string& name);
   /// Converts the tensor to the type of the one that it replaces, if there is one of this name. The
   /// shape must fit and the type be one that can be imported.
   Result<void> replace(const std::string& name, const HostTensor& tensor);
@@ -79,6 +90,7 @@ class FakeLayer {
   v1::Layer config_;
   v1::DType dtype_;
   FakeMemory& memory_;
+  bool overflowed_ = false;      // since the last update
   std::vector<Tensor> tensors_;  // parameters, then buffers
 };
 

@@ -8,11 +8,16 @@ namespace {
 
 std::string stage_line(const Plan& plan, const v1::StageTimes& times) {
   const auto& stage = plan.stages[times.stage()];
-  return fmt::format(
+  auto line = fmt::format(
       "stage {} on {}: compute {:.2f} s, waiting {:.2f} s, transfer {:.2f} s, "
       "at most {} micro-batches and {:.1f} MB of activations",
       times.stage(), stage.address.node, times.compute(), times.waiting(), times.transfer(),
       times.peak_live_micro_batches(), static_cast<double>(times.peak_live_bytes()) / 1e6);
+  // What enters and leaves layers is counted above; this is all that computing them took.
+  if (times.peak_compute_bytes() != 0)
+    line += fmt::format(" ({:.1f} MB with what layers save and need meanwhile)",
+                        static_cast<double>(times.peak_compute_bytes()) / 1e6);
+  return line;
 }
 
 std::string stage_json(const Plan& plan, const v1::StageTimes& times) {
@@ -23,6 +28,7 @@ std::string stage_json(const Plan& plan, const v1::StageTimes& times) {
       .add("waiting_seconds", times.waiting())
       .add("transfer_seconds", times.transfer())
       .add("peak_activation_bytes", std::uint64_t{times.peak_live_bytes()})
+      .add("peak_compute_bytes", std::uint64_t{times.peak_compute_bytes()})
       .add("peak_micro_batches", std::uint64_t{times.peak_live_micro_batches()})
       .text();
 }
@@ -33,6 +39,7 @@ std::string result_json(const Plan& plan, const TrainingResult& result) {
     stages += (stages.empty() ? "" : ", ") + stage_json(plan, times);
   JsonObject json;
   json.add("steps", result.steps)
+      .add("skipped_steps", result.skipped_steps)
       .add("loss", result.last_loss)
       .add("wall_seconds", result.wall_seconds)
       .add("training_seconds", result.throughput.seconds())
@@ -70,6 +77,9 @@ void print_closing_report(Console& console, const Plan& plan, const TrainingResu
                            result.steps, format_duration(rate.seconds()),
                            rate.seconds() / static_cast<double>(result.steps), rate.mean_rate(),
                            result.last_loss));
+  if (result.skipped_steps != 0)
+    console.line(fmt::format("{} of these steps changed nothing: gradients overflowed",
+                             result.skipped_steps));
   if (result.evaluation)
     console.line(describe_evaluation(result.evaluation->totals, result.classifies));
   for (const auto& times : result.stages.by_stage()) console.line(stage_line(plan, times));

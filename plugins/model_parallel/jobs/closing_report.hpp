@@ -15,6 +15,7 @@ namespace troupe::mp {
 /// What a training run came to.
 struct TrainingResult {
   std::uint64_t steps = 0;
+  std::uint64_t skipped_steps = 0;  ///< of these, because gradients overflowed
   double last_loss = 0;
   Throughput throughput;    ///< of the training steps
   double wall_seconds = 0;  ///< everything, start to end

@@ -43,6 +43,7 @@ Result<PredictPlan> make_predict_plan(const JobFile& file, const v1::PredictJob&
   PredictPlan predict;
   TROUPE_ASSIGN(PlanRequest request,
                 plan_request(file, config.model(), config.stages(), config.precision()));
+  request.rules.wire.assign(config.wire().begin(), config.wire().end());
   request.train = false;
   TROUPE_ASSIGN(predict.plan, make_plan(request));
   FeedRequest feed;

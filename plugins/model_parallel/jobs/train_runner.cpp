@@ -93,6 +93,7 @@ class Training {
   Result<void> train_step() {
     TROUPE_ASSIGN(const StepOutcome step, driver_->pipeline().train_step());
     result_.steps = step.step;
+    if (step.skipped) ++result_.skipped_steps;
     result_.last_loss = step.totals.loss;
     result_.throughput.add(step.totals.samples, step.seconds);
     result_.stages.add(step.times);

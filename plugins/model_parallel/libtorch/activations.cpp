@@ -7,6 +7,7 @@
 #include <c10/util/Exception.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "libtorch/autocast.hpp"
 #include "libtorch/tensors.hpp"
 
 namespace troupe::mp::libtorch {
@@ -17,6 +18,28 @@ bool any_absent(const std::vector<at::Tensor>& tensors) {
     if (!tensor.defined()) return true;
   return false;
 }
+
+/// Puts a layer's buffers back to what they were: running statistics were updated by the first
+/// forward.
+class SavedBuffers {
+ public:
+  SavedBuffers(StageModel& model, const WiredLayer& wired) : model_(model), wired_(wired) {
+    const c10::NoGradGuard no_grad;
+    for (const std::size_t i : wired.buffers) saved_.push_back(model.buffers[i].tensor.clone());
+  }
+  ~SavedBuffers() {
+    const c10::NoGradGuard no_grad;
+    for (std::size_t i = 0; i < saved_.size(); ++i)
+      model_.buffers[wired_.buffers[i]].tensor.copy_(saved_[i]);
+  }
+  SavedBuffers(const SavedBuffers&) = delete;
+  SavedBuffers& operator=(const SavedBuffers&) = delete;
+
+ private:
+  StageModel& model_;
+  const WiredLayer& wired_;
+  std::vector<at::Tensor> saved_;
+};
 
 }  // namespace
 
@@ -32,13 +55,14 @@ Activations::Outcome Activations::forward(const std::vector<Boundary>& inputs, P
   for (std::size_t i = 0; i < model_->layers.size(); ++i) {
     const WiredLayer& wired = model_->layers[i];
     progress.layer = &wired.name;
-    Record record = run_layer(wired, values);
+    if (keep) keep_inputs(wired, values);
+    Record record = run_layer(wired, values, /*again=*/false);
     if (wired.layer->is_loss()) read_loss(wired, record, outcome);
-    for (std::size_t slot = 0; slot < wired.writes.size(); ++slot) {
-      const at::Tensor& output = record.outputs[slot];
-      if (output.defined()) values[wired.writes[slot]] = {output.detach(), output.requires_grad()};
-      live_bytes_ += byte_size(output);
-    }
+    for (std::size_t slot = 0; slot < wired.writes.size(); ++slot)
+      if (model_->segment_of(wired.writes[slot]) == StageModel::none)
+        live_bytes_ += byte_size(record.outputs[slot]);
+    // The graph of a layer that is recomputed ends here.
+    if (wired.segment != StageModel::none) record = {};
     if (keep) records_.push_back(std::move(record));
     for (const std::size_t value : wired.reads)
       if (model_->last_reader[value] == i) values[value] = {};
@@ -49,33 +73,72 @@ Activations::Outcome Activations::forward(const std::vector<Boundary>& inputs, P
   return outcome;
 }
 
-Activations::Record Activations::run_layer(const WiredLayer& wired,
-                                           const std::vector<Boundary>& values) const {
+void Activations::keep_inputs(const WiredLayer& wired, const std::vector<Boundary>& values) {
+  if (wired.segment == StageModel::none) return;
+  auto& kept = segment_inputs_[wired.segment];
+  for (const std::size_t value : wired.reads) {
+    const std::size_t writer = model_->writer[value];
+    if (writer == StageModel::none || model_->layers[writer].segment != wired.segment)
+      kept[value] = values[value];
+  }
+}
+
+Activations::Record Activations::run_layer(const WiredLayer& wired, std::vector<Boundary>& values,
+                                           bool again) const {
+  const bool loss = wired.layer->is_loss();
   Record record;
   for (const std::size_t value : wired.reads) {
     const Boundary& boundary = values[value];
-    at::Tensor leaf = in_layout(boundary.tensor, wired.layer->layout());
+    at::Tensor input = boundary.tensor;
+    // Fields of the batch come in the type of the weights, which the loss alone takes as it is.
+    if (!loss && input.defined() && input.is_floating_point()) input = input.to(model_->float_type);
+    at::Tensor leaf = in_layout(input, wired.layer->layout());
     if (boundary.requires_grad && c10::GradMode::is_enabled()) leaf.set_requires_grad(true);
     record.leaves.push_back(std::move(leaf));
   }
-  if (wired.layer->is_loss() && any_absent(record.leaves)) {
+  if (loss && any_absent(record.leaves)) {
     TORCH_CHECK(micro_batch_.kind == v1::Key::KIND_INFER,
                 "the loss needs outputs and targets, and one of them is absent");
     record.outputs.resize(wired.writes.size());
     return record;
   }
-  ForwardContext context;
-  context.training = micro_batch_.kind == v1::Key::KIND_TRAIN;
-  context.micro_batch = micro_batch_;
-  context.seed = model_->seed;
-  context.deferred = model_->deferred.get();
-  record.outputs = wired.layer->forward(record.leaves, context);
+  record.outputs = compute(wired, record.leaves, again);
   TORCH_CHECK(record.outputs.size() == wired.writes.size(), "returned ", record.outputs.size(),
               " values instead of ", wired.writes.size());
-  // What another stage would get is what the next layer gets here.
-  for (at::Tensor& output : record.outputs)
-    if (output.defined() && output.is_floating_point()) output = output.to(model_->float_type);
+  for (std::size_t slot = 0; slot < wired.writes.size(); ++slot) {
+    at::Tensor& output = record.outputs[slot];
+    if (!output.defined()) continue;
+    // What another stage would get is what the next layer gets here.
+    if (!loss && output.is_floating_point())
+      output = rounded(wired.writes[slot], output.to(model_->float_type));
+    values[wired.writes[slot]] = {output.detach(), output.requires_grad()};
+  }
   return record;
+}
+
+std::vector<at::Tensor> Activations::compute(const WiredLayer& wired,
+                                             const std::vector<at::Tensor>& leaves,
+                                             bool again) const {
+  ForwardContext context;
+  context.training = micro_batch_.kind == v1::Key::KIND_TRAIN;
+  context.recomputing = again;
+  context.deferred = model_->deferred.get();
+  context.micro_batch = micro_batch_;
+  context.seed = model_->seed;
+  if (!model_->mixed()) return wired.layer->forward(leaves, context);
+  std::vector<at::Tensor> inputs;
+  for (const auto& leaf : leaves)
+    inputs.push_back(leaf.defined() && leaf.is_floating_point() ? leaf.to(model_->weight_type)
+                                                                : leaf);
+  if (wired.layer->is_loss()) return wired.layer->forward(inputs, context);
+  const Autocast autocast(model_->device, model_->float_type);
+  return wired.layer->forward(inputs, context);
+}
+
+at::Tensor Activations::rounded(std::size_t value, const at::Tensor& tensor) const {
+  const at::ScalarType wire = model_->wires[value];
+  if (wire == at::ScalarType::Undefined || wire == tensor.scalar_type()) return tensor;
+  return tensor.to(wire).to(tensor.scalar_type());
 }
 
 void Activations::read_loss(const WiredLayer& wired, const Record& record, Outcome& outcome) const {
@@ -88,14 +151,16 @@ void Activations::read_loss(const WiredLayer& wired, const Record& record, Outco
 }
 
 std::vector<at::Tensor> Activations::backward(const std::vector<at::Tensor>& output_gradients,
-                                              Progress& progress) {
+                                              double loss_scale, Progress& progress) {
   const c10::NoGradGuard no_grad;
   std::vector<at::Tensor> gradients(model_->last_reader.size());
   for (std::size_t i = 0; i < output_gradients.size(); ++i)
     gradients[model_->outbound[i]] = output_gradients[i];
   for (std::size_t i = model_->layers.size(); i-- > 0;) {
+    const std::size_t segment = model_->layers[i].segment;
+    if (segment != StageModel::none && segment_inputs_.count(segment) != 0) recompute(i, progress);
     progress.layer = &model_->layers[i].name;
-    run_layer_backward(model_->layers[i], std::move(records_[i]), gradients);
+    run_layer_backward(model_->layers[i], std::move(records_[i]), loss_scale, gradients);
     records_.pop_back();
   }
   progress.layer = nullptr;
@@ -104,11 +169,25 @@ std::vector<at::Tensor> Activations::backward(const std::vector<at::Tensor>& out
   return input_gradients;
 }
 
-void Activations::run_layer_backward(const WiredLayer& wired, Record record,
+void Activations::recompute(std::size_t last, Progress& progress) {
+  const c10::AutoGradMode grad_mode(true);
+  const std::size_t first = model_->layers[last].segment;
+  std::vector<Boundary> values(model_->last_reader.size());
+  auto kept = segment_inputs_.extract(first);
+  for (auto& [value, boundary] : kept.mapped()) values[value] = std::move(boundary);
+  for (std::size_t i = first; i <= last; ++i) {
+    progress.layer = &model_->layers[i].name;
+    const SavedBuffers saved(*model_, model_->layers[i]);
+    records_[i] = run_layer(model_->layers[i], values, /*again=*/true);
+  }
+}
+
+void Activations::run_layer_backward(const WiredLayer& wired, Record record, double loss_scale,
                                      std::vector<at::Tensor>& gradients) const {
   // [life:6] The backward starts from the loss with the micro-batch's weight.
   if (wired.layer->is_loss() && record.outputs[0].defined())
-    gradients[wired.writes[0]] = at::full_like(record.outputs[0].detach(), micro_batch_.weight);
+    gradients[wired.writes[0]] =
+        at::full_like(record.outputs[0].detach(), micro_batch_.weight * loss_scale);
   std::vector<at::Tensor> roots;
   std::vector<at::Tensor> root_gradients;
   for (std::size_t slot = 0; slot < wired.writes.size(); ++slot) {
@@ -139,13 +218,18 @@ void Activations::run_layer_backward(const WiredLayer& wired, Record record,
   for (std::size_t i = record.leaves.size(); i-- > 0;) {
     at::Tensor& sum = gradients[wired.reads[i]];
     if (!leaf_gradients[i].defined()) continue;
-    sum = sum.defined() ? leaf_gradients[i].add(sum) : leaf_gradients[i];
+    sum = rounded(wired.reads[i], sum.defined() ? leaf_gradients[i].add(sum) : leaf_gradients[i]);
   }
   // [life:7] Parameter gradients accumulate in the order of the backward calls.
   for (const std::size_t i : wired.parameters) {
     if (!model_->parameters[i].tensor.requires_grad()) continue;
     at::Tensor gradient = std::exchange(found[next++], {});
-    if (gradient.defined()) model_->parameters[i].add_gradient(std::move(gradient));
+    if (!gradient.defined()) continue;
+    StateEntry& parameter = model_->parameters[i];
+    const bool first = !parameter.gradient.defined();
+    parameter.add_gradient(std::move(gradient));
+    if (first && model_->meter)
+      model_->meter->exclude(static_cast<std::int64_t>(byte_size(parameter.gradient)));
   }
 }
 

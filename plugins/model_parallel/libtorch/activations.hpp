@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -24,6 +25,12 @@ struct Boundary {
 /// the boundary is one of a stage, and regardless of the order in which the other layer left them:
 /// so a result does not depend on the cut. What no other order would change, such as sums of
 /// gradients, takes any.
+///
+/// A layer computes on inputs of the weights' type, which in mixed precision hold no more digits
+/// than the boundary let through, and under autocast. The loss is computed in the weights' type.
+///
+/// Of a segment of layers that are recomputed only the values it reads from outside are kept; the
+/// backward runs it forward once more, with buffers restored afterwards.
 ///
 /// Gradients of a value with several readers are added from the last reader to the first, which is
 /// the order in which backward meets them: g1 + (g2 + (g3 + ...)). What arrives from another stage
@@ -49,7 +56,7 @@ class Activations {
   /// parameters' gradients. Returns a gradient for each inbound value, undefined where there is
   /// none.
   std::vector<at::Tensor> backward(const std::vector<at::Tensor>& output_gradients,
-                                   Progress& progress);
+                                   double loss_scale, Progress& progress);
 
   /// Bytes of all boundary values kept: those a stage is asked to bound. What LibTorch saves
   /// inside a layer comes on top.
@@ -61,14 +68,23 @@ class Activations {
     std::vector<at::Tensor> outputs;
   };
 
-  Record run_layer(const WiredLayer& wired, const std::vector<Boundary>& values) const;
+  /// The layer's inputs must be among `values`; its outputs join them.
+  Record run_layer(const WiredLayer& wired, std::vector<Boundary>& values, bool again) const;
+  std::vector<at::Tensor> compute(const WiredLayer& wired, const std::vector<at::Tensor>& leaves,
+                                  bool again) const;
+  /// Keeps what a layer of a segment reads from outside of it.
+  void keep_inputs(const WiredLayer& wired, const std::vector<Boundary>& values);
+  /// Runs the segment that ends with layer `last` forward again and restores its records.
+  void recompute(std::size_t last, Progress& progress);
+  at::Tensor rounded(std::size_t value, const at::Tensor& tensor) const;
   void read_loss(const WiredLayer& wired, const Record& record, Outcome& outcome) const;
-  void run_layer_backward(const WiredLayer& wired, Record record,
+  void run_layer_backward(const WiredLayer& wired, Record record, double loss_scale,
                           std::vector<at::Tensor>& gradients) const;
 
   StageModel* model_;
   MicroBatch micro_batch_;
-  std::vector<Record> records_;
+  std::vector<Record> records_;  ///< by layer; empty while not kept
+  std::map<std::size_t, std::map<std::size_t, Boundary>> segment_inputs_;  ///< by segment, value
   std::uint64_t live_bytes_ = 0;
 };
 

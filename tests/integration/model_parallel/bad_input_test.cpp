@@ -82,6 +82,22 @@ std::string short_idx() {
 
 BOOST_AUTO_TEST_SUITE(bad_input)
 
+BOOST_AUTO_TEST_CASE(precision_and_rules_on_layers_must_fit_the_job) {
+  const auto refuse = [](const std::string& device, const std::string& more,
+                         const std::string& what) {
+    auto job = good_job();
+    job.device = device;
+    job.more = more;
+    Refused(job).expect_at_position({what});
+  };
+  refuse("cpu", "precision: PRECISION_FLOAT16", "float16 on the device \"cpu\"");
+  refuse("fake", "recompute { layers: \"x*\" }", "no layer is called \"x*\"");
+  refuse("fake", "wire { layers: \"*\" dtype: DTYPE_INT8 }", "DTYPE_INT8 is no wire type");
+  refuse("fake", "loss_scaling { initial_scale: 8 }", "needs no scaling of the loss");
+  refuse("fake", "precision: PRECISION_FLOAT16 loss_scaling { backoff_factor: 2 }",
+         "backoff_factor");
+}
+
 BOOST_AUTO_TEST_CASE(the_good_job_is_good) {
   Cluster cluster;
   const auto outcome =

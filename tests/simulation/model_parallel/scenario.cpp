@@ -68,12 +68,17 @@ PlanRequest plan_request(const Scenario& scenario) {
     stage.set_node(scenario.stage_nodes[i]);
     stage.set_device("fake");
     if (i != 0) stage.set_first_layer("l" + std::to_string(scenario.first_layers[i]));
+    const auto& frozen = scenario.frozen_stages;
+    stage.set_frozen(std::find(frozen.begin(), frozen.end(), i) != frozen.end());
     request.stages.push_back(stage);
   }
   request.nodes = distinct(scenario.stage_nodes);
   auto* loss = request.loss.emplace().mutable_cross_entropy();
   if (scenario.ignore_index) loss->set_ignore_index(*scenario.ignore_index);
   request.schedule = scenario.schedule;
+  request.precision = scenario.precision;
+  request.rules = scenario.rules;
+  request.loss_scaling = scenario.loss_scaling;
   request.optimizer.emplace().mutable_sgd()->set_lr(0.1);
   return request;
 }
@@ -93,6 +98,11 @@ std::vector<v1::Layer> layers_of(const Scenario& scenario) {
       tensor->mutable_init()->set_normal_std(1);
     };
     add(layer.add_parameters(), "weight");
+    if (const auto owner = scenario.tied.find(i); owner != scenario.tied.end()) {
+      auto* weight = layer.mutable_parameters(0);
+      weight->set_tied_to("l" + std::to_string(owner->second) + ".weight");
+      weight->clear_init();
+    }
     if (i % 2 == 0) add(layer.add_buffers(), "running_mean");
     if (i == scenario.special_layer)
       for (const auto& [name, value] : scenario.special_attributes)

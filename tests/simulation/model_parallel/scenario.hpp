@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +25,12 @@ struct Scenario {
   std::uint64_t steps = 4;
   double clip_grad_norm = 0;
   std::uint64_t weights_seed = 7;
+  /// Layers, by number, whose weight is that of an earlier layer.
+  std::map<std::uint32_t, std::uint32_t> tied;
+  std::vector<std::uint32_t> frozen_stages;
+  v1::Precision precision = v1::PRECISION_FLOAT32;
+  LayerRules rules;
+  std::optional<v1::LossScaling> loss_scaling;
   troupe::testing::SimulationOptions simulation;
   /// Attributes of one layer: injected failures.
   std::uint32_t special_layer = 0;

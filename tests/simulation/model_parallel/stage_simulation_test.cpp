@@ -111,19 +111,21 @@ class MiddleStage {
 
   /// Output `slot` of "l0" arrives, 3 samples: 24 bytes of float32 or 48 of int64.
   void value(v1::Key::Kind kind, std::uint64_t step, std::uint32_t index, std::uint32_t slot,
-             std::uint32_t micro_batches) {
+             std::uint32_t micro_batches, v1::DType floating = v1::DTYPE_FLOAT32,
+             v1::Precision precision = v1::PRECISION_FLOAT32) {
     auto header = message(kind, step, index);
     header.mutable_key()->mutable_value()->set_layer("l0");
     header.mutable_key()->mutable_value()->set_slot(slot);
     Value value;
-    value.tensor = tensor_from_digest(step * 10 + index,
-                                      slot == 0 ? v1::DTYPE_FLOAT32 : v1::DTYPE_INT64, {3, 2});
+    value.tensor =
+        tensor_from_digest(step * 10 + index, slot == 0 ? floating : v1::DTYPE_INT64, {3, 2});
     value.requires_grad = slot == 0 && kind == v1::Key::KIND_TRAIN;
     auto* forward = header.mutable_forward();
     *forward->mutable_tensor() = make_header(value);
     forward->set_micro_batches(micro_batches);
     forward->set_weight(1.0 / micro_batches);
     forward->set_samples(3);
+    forward->set_precision(precision);
     deliver({"a", "stage.0"}, header.SerializeAsString(), value.tensor.data, step * 10 + index);
   }
 
@@ -132,11 +134,12 @@ class MiddleStage {
     for (const std::uint32_t slot : {0, 1}) value(kind, step, index, slot, micro_batches);
   }
 
-  void gradient(std::uint64_t step, std::uint32_t index, const std::string& from = "stage.2") {
+  void gradient(std::uint64_t step, std::uint32_t index, const std::string& from = "stage.2",
+                v1::DType dtype = v1::DTYPE_FLOAT32) {
     auto header = message(v1::Key::KIND_TRAIN, step, index);
     header.mutable_key()->mutable_value()->set_layer("l1");
     Value value;
-    value.tensor = tensor_from_digest(99, v1::DTYPE_FLOAT32, {3, 2});
+    value.tensor = tensor_from_digest(99, dtype, {3, 2});
     *header.mutable_gradient()->mutable_tensor() = make_header(value);
     deliver({"a", from}, header.SerializeAsString(), value.tensor.data);
   }
@@ -263,6 +266,53 @@ BOOST_AUTO_TEST_CASE(an_error_between_operations_does_not_name_the_last_one) {
   BOOST_REQUIRE(messages.size() == 1u);
   BOOST_TEST(messages[0].has_failed());
   BOOST_TEST(messages[0].key().step() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(values_of_another_type_or_precision_fail_the_job) {
+  {
+    MiddleStage stage;
+    stage.value(train, 1, 0, 0, 1, v1::DTYPE_BFLOAT16);
+    BOOST_TEST(stage.failure().what() ==
+               "train step 1, micro-batch 0: output 0 of layer \"l0\" came as bfloat16 instead of "
+               "float32");
+  }
+  {
+    MiddleStage stage;
+    stage.value(train, 1, 0, 0, 1, v1::DTYPE_FLOAT32, v1::PRECISION_FLOAT64);
+    BOOST_TEST(stage.failure().what() ==
+               "train step 1, micro-batch 0: output 0 of layer \"l0\" was computed in "
+               "PRECISION_FLOAT64, this stage is in PRECISION_FLOAT32");
+  }
+  {
+    MiddleStage stage;
+    stage.values(train, 1, 0, 1);
+    stage.take("pipeline");
+    stage.gradient(1, 0, "stage.2", v1::DTYPE_FLOAT64);
+    BOOST_TEST(stage.failure().what() ==
+               "train step 1, micro-batch 0: gradient of output 0 of layer \"l1\" came as float64 "
+               "instead of float32");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(messages_about_weights_that_are_not_tied_fail_the_job) {
+  {
+    MiddleStage stage;
+    auto header = stage.message(train, 1, 0);
+    header.mutable_tied_gradient()->set_parameter("l2.weight");
+    header.mutable_tied_gradient()->mutable_tensor()->set_absent(true);
+    stage.deliver({"a", "stage.2"}, header.SerializeAsString());
+    BOOST_TEST(stage.failure().what() ==
+               "a/stage.2: sent a gradient of \"l2.weight\", which is not tied to a weight of this "
+               "stage");
+  }
+  {
+    MiddleStage stage;
+    auto header = stage.message(train, 1, 0);
+    header.mutable_tied_value()->set_parameter("l0.weight");
+    stage.deliver({"a", "stage.0"}, header.SerializeAsString());
+    BOOST_TEST(stage.failure().what() ==
+               "a/stage.0: sent values of \"l0.weight\", which no weight of this stage is tied to");
+  }
 }
 
 BOOST_AUTO_TEST_CASE(messages_out_of_protocol_fail_the_job) {

@@ -24,7 +24,7 @@ StageMachine::Shape shape_of(v1::Schedule schedule, std::uint32_t stage, std::ui
   return shape;
 }
 
-/// "F1" "B0" "S" "U" "W" (state), "-" for nothing.
+/// "F1" "B0" "C" (collect) "S" "U" "P" (publish) "I" (install) "W" (state), "-" for nothing.
 std::string next(StageMachine& machine) {
   const auto action = machine.next();
   if (!action) return "-";
@@ -32,8 +32,11 @@ std::string next(StageMachine& machine) {
   switch (action->operation) {
     case StageOperation::forward: return "F" + index;
     case StageOperation::backward: return "B" + index;
+    case StageOperation::collect: return "C";
     case StageOperation::summarise: return "S";
     case StageOperation::update: return "U";
+    case StageOperation::publish: return "P";
+    case StageOperation::install: return "I";
     case StageOperation::state: return "W";
   }
   return "?";
@@ -234,6 +237,9 @@ BOOST_AUTO_TEST_CASE(any_order_of_arrival_gives_the_same_operations) {
               ++committed;
               forwards = backwards = 0;
               break;
+            case StageOperation::collect:
+            case StageOperation::publish:
+            case StageOperation::install: BOOST_FAIL("nothing is tied"); break;
             case StageOperation::state: BOOST_FAIL("no state was requested"); break;
           }
           const auto limit = schedule == v1::SCHEDULE_GPIPE ? size : std::min(size, stages - stage);

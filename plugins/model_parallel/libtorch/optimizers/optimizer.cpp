@@ -45,8 +45,8 @@ void Optimizer::step(std::vector<StateEntry>& parameters, const std::vector<doub
                      double scale) {
   const c10::NoGradGuard no_grad;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const at::Tensor& gradient = parameters[i].gradient;
-    if (!gradient.defined()) continue;
+    const at::Tensor& gradient = parameters[i].whole_gradient();
+    if (!gradient.defined() || parameters[i].tied) continue;
     if (scale != 1) gradient.mul_(scale);
     update(i, parameters[i].tensor, gradient, {lr.at(groups_[i]), weight_decays_[i]});
   }

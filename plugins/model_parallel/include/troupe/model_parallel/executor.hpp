@@ -49,6 +49,9 @@ struct ForwardOutcome {
   bool has_loss = false;
   LossValue loss;
   std::uint64_t live_bytes = 0;  ///< activation bytes the executor holds for this micro-batch
+  /// Most bytes held during this operation by it and by all live micro-batches: activations, what
+  /// layers saved, and what operations needed meanwhile; 0: not measured.
+  std::uint64_t peak_compute_bytes = 0;
 };
 
 struct BackwardTask {
@@ -56,22 +59,29 @@ struct BackwardTask {
   /// One gradient for each `outbound`, in that order; `absent` where there is none. Each is
   /// complete for all readers in later stages.
   std::vector<Value> output_gradients;
+  double loss_scale = 1;  ///< factor on the gradient of the loss, where it starts here
 };
 
 struct BackwardOutcome {
   /// One gradient for each `inbound`, in that order; `absent` where the value needs none.
   std::vector<Value> input_gradients;
+  std::uint64_t peak_compute_bytes = 0;  ///< as in ForwardOutcome
 };
 
 struct GradientSummary {
   /// Squared 2-norm of each parameter's accumulated gradient, summed in double, in layer order.
+  /// A tied parameter counts with its owner, after all uses are added up, and is 0 itself.
   std::vector<double> squared_norms;
   bool finite = true;
+  /// The accumulated gradient of each use in the config's `tied_copies`, in that order; `absent`
+  /// where there is none.
+  std::vector<Value> tied_gradients;
 };
 
 struct StepUpdate {
   std::vector<double> lr;  ///< by group of parameters (core/optimizer_config.hpp)
   double scale = 1;        ///< factor on every gradient before the optimizer sees it
+  bool skip = false;       ///< only clear the gradients
 };
 
 /// A tensor of a stage's state with the name it has in files.
@@ -90,8 +100,9 @@ struct NamedTensor {
 /// Exactness: at every layer boundary, also between layers of this stage, values are detached and
 /// brought to the stage's floating-point type and to a declared layout: values to that of the layer
 /// that reads them, gradients to that of the layer that wrote the value. So results do not depend
-/// on where a model is cut. Gradients of a value are added from its last reader to its first; those
-/// of parameters accumulate in the order of the backward calls. [life:4]
+/// on where a model is cut. Where a layer declares a wire type, its outputs and each sum of their
+/// gradients are rounded to it too. Gradients of a value are added from its last reader to its
+/// first; those of parameters accumulate in the order of the backward calls. [life:4]
 class TROUPE_API StageExecutor {
  public:
   virtual ~StageExecutor();
@@ -114,18 +125,29 @@ class TROUPE_API StageExecutor {
   /// micro-batch's weight.
   virtual void backward(BackwardTask task, Completion<BackwardOutcome> done) = 0;
 
+  /// Takes what other stages accumulated for the config's `tied_weights` since the last `update`:
+  /// one for each use in another stage, in that order. The next summary and the next update add
+  /// them to what was accumulated here, in layer order; what was taken before is forgotten.
+  virtual void take_tied_gradients(std::vector<Value> gradients, Completion<void> done) = 0;
+
   /// Norms of the gradients accumulated since the last `update`.
   virtual void summarise_gradients(Completion<GradientSummary> done) = 0;
 
   /// Applies the optimizer and clears the gradients.
   virtual void update(StepUpdate update, Completion<void> done) = 0;
 
-  /// Copies of all parameters, then all buffers, in layer order.
+  /// Copies of the parameters in the config's `tied_weights`, in that order; `absent` for those
+  /// that no other stage shares.
+  virtual void export_tied_values(Completion<std::vector<Value>> done) = 0;
+
+  /// Copies of all parameters, then all buffers, in layer order; without tied parameters, which
+  /// are their owners'.
   virtual void export_state(Completion<std::vector<NamedTensor>> done) = 0;
 
   /// Replaces parameters and buffers by name, converted to the stage's types. Names that the stage
   /// does not have, shapes that do not fit and types that cannot be converted (see can_import) are
-  /// errors naming the tensor; names that are missing keep their value.
+  /// errors naming the tensor; names that are missing keep their value. A tied parameter whose
+  /// owner is in another stage goes by its own name, and sets all that share its values here.
   virtual void import_state(std::vector<NamedTensor> tensors, Completion<void> done) = 0;
 
   /// Forgets every micro-batch and gradient (abort of a step).

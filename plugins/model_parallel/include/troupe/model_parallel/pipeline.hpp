@@ -20,6 +20,8 @@ struct PipelineOptions {
   v1::Optimizer optimizer;
   v1::Schedule schedule = v1::SCHEDULE_GPIPE;  ///< forward and backward are separate calls here
   v1::Precision precision = v1::PRECISION_FLOAT32;
+  std::vector<v1::Recompute> recompute;  ///< layers whose activations are computed again
+  std::vector<v1::WireType> wire;        ///< types of values between layers; see TrainJob
   std::uint64_t seed = 0;
   double clip_grad_norm = 0;  ///< 0: no clipping
   /// Go on although the nodes differ in what decides the bits of results; see TrainJob.
