@@ -227,7 +227,7 @@ at::Tensor BatchNorm::forward(const at::Tensor& x, const at::Tensor& addend, Act
       c10::GradMode::is_enabled() &&
       (x.requires_grad() || scale_.requires_grad() || (addend.defined() && addend.requires_grad()));
   Update update;
-  if (training && context.update_statistics) {
+  if (training && !context.recomputing) {
     update.now = context.deferred == nullptr;
     update.deferred = context.deferred;
   }

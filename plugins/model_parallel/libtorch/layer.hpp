@@ -19,11 +19,12 @@ class DeferredStatistics;
 /// What a layer may know about the micro-batch it computes.
 struct ForwardContext {
   bool training = false;  ///< batch statistics are taken and running ones follow them
-  /// False when the forward of a micro-batch is repeated: running statistics stay as they are.
-  bool update_statistics = true;
+  MicroBatch micro_batch;
+  /// The backward runs this forward again, to have the activations it did not keep: results must
+  /// be the same, and nothing may be remembered. Running statistics stay as they are.
+  bool recomputing = false;
   /// Gathers statistics until the step ends; null: running ones change at once.
   DeferredStatistics* deferred = nullptr;
-  MicroBatch micro_batch;
   std::uint64_t seed = 0;  ///< with the sample's index and the layer's name: the key of randomness
 };
 
