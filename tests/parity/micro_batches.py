@@ -115,7 +115,8 @@ def train(directory, name, model, loss, inputs, targets, steps, run, tensors, de
         if not targets.is_floating_point():
             counted = targets != -100
             hits = (outputs.argmax(-1) == targets) & counted
-            tensors[f"{name}/evaluation/accuracy"] = (hits.sum().double() / counted.sum()).reshape(1)
+            accuracy = hits.sum().double() / counted.sum()
+            tensors[f"{name}/evaluation/accuracy"] = accuracy.reshape(1)
 
 
 def token_model():

@@ -19,12 +19,13 @@ class DeferredStatistics;
 /// What a layer may know about the micro-batch it computes.
 struct ForwardContext {
   bool training = false;  ///< batch statistics are taken and running ones follow them
-  /// Gathers statistics until the step ends; null: running ones change at once.
-  DeferredStatistics* deferred = nullptr;
   MicroBatch micro_batch;
   /// The backward runs this forward again, to have the activations it did not keep: results must
-  /// be the same, and nothing may be remembered. Buffers are restored by the executor.
+  /// be the same, and nothing may be remembered. Buffers are restored
+  /// by the executor.
   bool recomputing = false;
+  /// Gathers statistics until the step ends; null: running ones change at once.
+  DeferredStatistics* deferred = nullptr;
   std::uint64_t seed = 0;  ///< with the sample's index and the layer's name: the key of randomness
 };
 

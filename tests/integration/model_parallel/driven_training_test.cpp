@@ -72,13 +72,15 @@ std::unique_ptr<troupe::testing::LocalSession> new_session() {
 
 /// A fresh model, driven call by call.
 struct Driven {
-  Driven() : session(new_session()) {
+  explicit Driven(v1::BatchNormStatistics batch_norm = v1::BATCH_NORM_PER_MICRO_BATCH)
+      : session(new_session()) {
     PipelineOptions options;
     options.model = small_resnet();
     options.stages = two_stages();
     options.optimizer = sgd_with_momentum();
     options.precision = v1::PRECISION_FLOAT64;
     options.seed = seed;
+    options.batch_norm = batch_norm;
     pipeline = value_of(spawn_pipeline(*session, options));
   }
 
@@ -198,6 +200,26 @@ BOOST_AUTO_TEST_CASE(gradients_of_three_backwards_are_those_of_one_over_all_samp
   const auto accumulated = by_fours.stepped();
   BOOST_TEST(difference(accumulated, at_once.stepped()) < 1e-12);
   BOOST_TEST(difference(accumulated, last_only.stepped()) > 1e-3);
+}
+
+BOOST_AUTO_TEST_CASE(deferred_statistics_wait_for_the_step_and_pool_all_backwards) {
+  const auto images = random_images("inputs", 12);
+  const auto gradient = random_tensor("gradient", {12, classes});
+  const Driven by_fours(v1::BATCH_NORM_DEFERRED);
+  for (std::int64_t begin = 0; begin < 12; begin += 4)
+    by_fours.accumulate(images.rows(begin, begin + 4), gradient.rows(begin, begin + 4));
+  const Driven at_once(v1::BATCH_NORM_DEFERRED);
+  at_once.accumulate(images, gradient);
+  const Driven each_time;
+  each_time.accumulate(images, gradient);
+
+  const auto pooled = by_fours.stepped();
+  BOOST_TEST(difference(pooled, at_once.stepped()) < 1e-12);
+  BOOST_TEST(pooled.at("bn1.num_batches_tracked").as<std::int64_t>()[0] == 1);
+  const auto each = each_time.stepped();
+  BOOST_TEST(each.at("bn1.num_batches_tracked").as<std::int64_t>()[0] == 6);
+  const std::string mean = "layer4.1.bn2.running_mean";
+  BOOST_TEST(difference({{mean, pooled.at(mean)}}, {{mean, each.at(mean)}}) > 1e-3);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
