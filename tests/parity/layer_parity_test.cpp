@@ -2,7 +2,9 @@
 // running statistics, within 1e-12 in float64 and 1e-4 in float32.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
+#include <string>
 
 #include <google/protobuf/text_format.h>
 #include <boost/test/unit_test.hpp>
@@ -63,6 +65,30 @@ v1::Layer of_resnet(std::uint32_t depth, const std::string& name, std::uint32_t 
                        [&](const v1::Layer& layer) { return layer.name() == name; });
 }
 
+/// The layer `name` of a model that is written as text.
+v1::Layer layer_of(const std::string& model, const std::string& name) {
+  v1::Model config;
+  BOOST_REQUIRE(google::protobuf::TextFormat::ParseFromString(model, &config));
+  const auto layers = must(list_layers(config));
+  const auto found = std::find_if(layers.begin(), layers.end(),
+                                  [&](const v1::Layer& layer) { return layer.name() == name; });
+  BOOST_REQUIRE(found != layers.end());
+  return *found;
+}
+
+/// A written layer with attributes: {{"stride", 2}, ...}.
+v1::Layer written_with(const std::string& name, const std::string& kind,
+                       const std::map<std::string, double>& attributes) {
+  std::string text = "layers { layers { name: \"" + name + "\" kind: \"" + kind + "\" ";
+  for (const auto& [key, value] : attributes)
+    text += "attributes { key: \"" + key + "\" value: " + std::to_string(value) + " } ";
+  return layer_of(text + "} }", name);
+}
+
+const std::string small_vit =
+    "vit { image_size: 8 patch_size: 4 layers: 1 heads: 2 width: 12 mlp_width: 20 "
+    "num_classes: 10 }";
+
 /// `loss`: as in a job file.
 LayerCase loss_case(const std::string& name, const std::string& loss) {
   LayerCase c{name, written("outputs", "identity"), v1::Loss()};
@@ -97,7 +123,8 @@ Tensors results_of(const LayerCase& c, v1::Precision precision) {
   pipeline.import_state(start);
 
   LocalPipeline::Fields fields;
-  fields["inputs"] = {given(c, "inputs"), true, false};
+  fields["inputs"].tensor = given(c, "inputs");
+  fields["inputs"].requires_grad = is_floating(fields["inputs"].tensor.dtype);
   if (c.loss) fields["targets"].tensor = given(c, "targets");
   const auto samples = static_cast<std::uint32_t>(fields["inputs"].tensor.shape[0]);
   const auto batch = cut(0, samples, samples).front();
@@ -110,7 +137,8 @@ Tensors results_of(const LayerCase& c, v1::Precision precision) {
   Tensors results;
   results["output"] = c.loss ? std::vector<double>{forward.loss.loss}
                              : as_doubles(forward.outputs.at(output).tensor);
-  results["input_gradient"] = as_doubles(gradients.at("field:inputs").tensor);
+  if (fields["inputs"].requires_grad)
+    results["input_gradient"] = as_doubles(gradients.at("field:inputs").tensor);
   for (const auto& gradient :
        static_cast<libtorch::LibtorchExecutor&>(pipeline.stage(0)).gradients())
     results["gradient/" + gradient.name] = as_doubles(gradient.tensor);
@@ -150,6 +178,72 @@ BOOST_AUTO_TEST_CASE(linear) { check({"linear", written("linear", "linear")}); }
 BOOST_AUTO_TEST_CASE(relu) { check({"relu", written("relu", "relu")}); }
 
 BOOST_AUTO_TEST_CASE(tanh) { check({"tanh", written("tanh", "tanh")}); }
+
+BOOST_AUTO_TEST_CASE(gelu) { check({"gelu", written("gelu", "gelu")}); }
+
+BOOST_AUTO_TEST_CASE(approximate_gelu) {
+  check({"gelu_tanh", written_with("g", "gelu", {{"tanh_approximation", 1}})});
+}
+
+BOOST_AUTO_TEST_CASE(convolution) {
+  check({"conv2d", written_with("c", "conv2d",
+                                {{"in_channels", 6},
+                                 {"out_channels", 10},
+                                 {"kernel_size", 3},
+                                 {"stride", 2},
+                                 {"padding", 1},
+                                 {"groups", 2}})});
+}
+
+BOOST_AUTO_TEST_CASE(written_batch_norm) {
+  check({"batch_norm2d", written_with("n", "batch_norm2d", {{"channels", 5}})});
+}
+
+BOOST_AUTO_TEST_CASE(written_max_pool) {
+  check({"max_pool2d",
+         written_with("p", "max_pool2d", {{"kernel_size", 3}, {"stride", 2}, {"padding", 1}})});
+}
+
+BOOST_AUTO_TEST_CASE(average_pool) {
+  check({"adaptive_avg_pool2d",
+         written_with("p", "adaptive_avg_pool2d", {{"height", 3}, {"width", 2}})});
+}
+
+BOOST_AUTO_TEST_CASE(layer_norm) {
+  check({"layer_norm", written_with("l", "layer_norm", {{"features", 7}, {"epsilon", 1e-3}})});
+}
+
+BOOST_AUTO_TEST_CASE(embedding) {
+  check({"embedding", written_with("e", "embedding", {{"rows", 5}, {"features", 7}})});
+}
+
+BOOST_AUTO_TEST_CASE(position_embedding) {
+  check({"position_embedding",
+         written_with("p", "position_embedding", {{"rows", 6}, {"features", 7}})});
+}
+
+BOOST_AUTO_TEST_CASE(grouped_bottleneck) {
+  check({"grouped_bottleneck",
+         layer_of("resnet { variant: VARIANT_RESNEXT50_32X4D num_classes: 10 }", "layer2.0")});
+}
+
+BOOST_AUTO_TEST_CASE(vgg_convolution) {
+  check({"vgg_convolution",
+         layer_of("vgg { depth: 11 width_multiplier: 0.125 num_classes: 10 }", "features.3")});
+}
+
+BOOST_AUTO_TEST_CASE(vit_embedding) { check({"vit_embedding", layer_of(small_vit, "embedding")}); }
+
+BOOST_AUTO_TEST_CASE(vit_block) {
+  check({"vit_block", layer_of(small_vit, "encoder.layers.encoder_layer_0")});
+}
+
+BOOST_AUTO_TEST_CASE(vit_head) { check({"vit_head", layer_of(small_vit, "heads")}); }
+
+BOOST_AUTO_TEST_CASE(gpt2_block) {
+  check({"gpt2_block",
+         layer_of("gpt2 { layers: 1 heads: 3 width: 12 dropout: 0 }", "transformer.h.0")});
+}
 
 BOOST_AUTO_TEST_CASE(stem) { check({"stem", of_resnet(18, "stem")}); }
 

@@ -11,6 +11,7 @@ For each CASE, with every number exact in float32:
   CASE/expected/state/<buffer>       after the forward
 """
 
+import copy
 import pathlib
 import sys
 from collections import OrderedDict
@@ -19,6 +20,7 @@ import torch
 import torchvision
 from torch import nn
 
+import gpt2
 from tensor_files import write_safetensors
 
 
@@ -53,11 +55,92 @@ def block(depth, group):
     return vary_batch_norm(getattr(model, group)[0])
 
 
+class AddPositions(nn.Module):
+    """What GPT-2 adds to the embedding of its tokens."""
+
+    def __init__(self, rows, features):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(rows, features))
+
+    def forward(self, x):
+        return x + self.weight[:x.shape[1]]
+
+
+class VitEmbedding(torchvision.models.VisionTransformer):
+    """The part of torchvision's VisionTransformer before its encoder's layers."""
+
+    def forward(self, x):
+        token = self.class_token.expand(len(x), -1, -1)
+        return torch.cat([token, self._process_input(x)], dim=1) + self.encoder.pos_embedding
+
+
+class VitHead(nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.heads = model.heads
+
+    def forward(self, x):
+        return self.heads(x[:, 0])
+
+
+def vary_zeros(module):
+    for parameter in module.parameters():
+        if not parameter.detach().any():
+            nn.init.normal_(parameter, 0, 0.1)
+    return module
+
+
+def named(**modules):
+    return nn.Sequential(OrderedDict(modules))
+
+
+def image_cases():
+    yield "conv2d", named(c=nn.Conv2d(6, 10, 3, stride=2, padding=1, groups=2)), "", (3, 6, 7, 9)
+    yield "batch_norm2d", named(n=vary_batch_norm(nn.BatchNorm2d(5))), "", (3, 5, 4, 6)
+    yield "max_pool2d", nn.MaxPool2d(3, 2, 1), "", (2, 3, 9, 8)
+    yield "adaptive_avg_pool2d", nn.AdaptiveAvgPool2d((3, 2)), "", (2, 4, 7, 9)
+    yield "grouped_bottleneck", vary_batch_norm(
+        torchvision.models.resnext50_32x4d().layer2[0]), "layer2.0.", (2, 256, 8, 8)
+    vgg = torchvision.models.vgg.make_layers([8, "M", 16, "M"])
+    yield "vgg_convolution", VggPart(vgg, 3, 6), "", (2, 8, 6, 6)
+    vit = vary_zeros(VitEmbedding(
+        image_size=8, patch_size=4, num_layers=1, num_heads=2, hidden_dim=12, mlp_dim=20,
+        num_classes=10))
+    yield "vit_embedding", vit, "", (3, 3, 8, 8)
+    vit = copy.deepcopy(vit).float()
+    vit.zero_grad(set_to_none=True)
+    yield "vit_block", vit.encoder.layers[0], "encoder.layers.encoder_layer_0.", (3, 5, 12)
+    yield "vit_head", VitHead(vit), "", (3, 5, 12)
+
+
+class VggPart(nn.Module):
+    """Modules of torchvision's `features` under the names that they have there."""
+
+    def __init__(self, features, begin, end):
+        super().__init__()
+        self.features = nn.Sequential(OrderedDict(
+            (str(index), features[index]) for index in range(begin, end)))
+
+    def forward(self, x):
+        return self.features(x)
+
+
+def token_cases():
+    yield "gelu", nn.GELU(), "", (6, 7)
+    yield "gelu_tanh", nn.GELU(approximate="tanh"), "", (6, 7)
+    yield "layer_norm", named(l=vary_zeros(nn.LayerNorm(7, eps=1e-3))), "", (3, 4, 7)
+    yield "embedding", named(e=nn.Embedding(5, 7)), "", torch.randint(5, (3, 4))
+    yield "position_embedding", named(p=AddPositions(6, 7)), "", (3, 4, 7)
+    yield "gpt2_block", vary_zeros(gpt2.Block(12, 3)), "transformer.h.0.", (3, 5, 12)
+
+
 def cases():
-    """Yields (name, module, prefix of its tensors' names, shape of the inputs)."""
+    """Yields (name, module, prefix of its tensors' names, inputs or the shape of random ones)."""
     yield "linear", nn.Sequential(OrderedDict(linear=nn.Linear(7, 5))), "", (6, 7)
     yield "relu", nn.ReLU(), "", (6, 7)
     yield "tanh", nn.Tanh(), "", (6, 7)
+    yield from image_cases()
+    yield from token_cases()
     conv1, bn1 = stem(3, 7, 2)
     pool = nn.MaxPool2d(3, 2, 1)
     yield "stem", nn.Sequential(
@@ -131,17 +214,22 @@ def losses():
 
 
 def gradients(name, inputs, module, prefix, tensors):
-    tensors[f"{name}/expected/input_gradient"] = inputs.grad
+    if inputs.is_floating_point():
+        tensors[f"{name}/expected/input_gradient"] = inputs.grad
     for parameter_name, parameter in module.named_parameters():
+        if parameter.grad is None:
+            continue  # of a part of the model that is not compared
         tensors[f"{name}/expected/gradient/{prefix}{parameter_name}"] = parameter.grad
 
 
-def layer_tensors(name, module, prefix, shape, tensors):
+def layer_tensors(name, module, prefix, inputs, tensors):
     for tensor_name, value in module.state_dict().items():
         tensors[f"{name}/start/{prefix}{tensor_name}"] = value.clone()
-    inputs = torch.randn(shape)
+    if isinstance(inputs, tuple):
+        inputs = torch.randn(inputs)
     tensors[f"{name}/inputs"] = inputs.clone()
-    inputs = inputs.double().requires_grad_()
+    if inputs.is_floating_point():
+        inputs = inputs.double().requires_grad_()
     module = module.double().train()
     output = module(inputs)
     output_gradient = torch.randn(output.shape)
@@ -167,8 +255,8 @@ def main():
     torch.set_num_threads(1)
     torch.manual_seed(3)
     tensors = {}
-    for name, module, prefix, shape in cases():
-        layer_tensors(name, module, prefix, shape, tensors)
+    for name, module, prefix, inputs in cases():
+        layer_tensors(name, module, prefix, inputs, tensors)
     for name, loss, inputs, targets in losses():
         loss_tensors(name, loss, inputs, targets, tensors)
     write_safetensors(pathlib.Path(sys.argv[1]), {k: v.detach() for k, v in tensors.items()})

@@ -1,11 +1,15 @@
-"""Prints the parameters and then the buffers of torchvision's residual network, in order, one a
-line: kind, name, shape. usage: model_tensors.py DEPTH"""
+"""Prints the parameters and then the buffers of each model named, in order, one a line: model,
+kind, name, shape. usage: model_tensors.py MODEL..."""
 
 import sys
 
-import torchvision
+import models
 
-model = getattr(torchvision.models, f"resnet{sys.argv[1]}")()
-for kind, tensors in (("parameter", model.named_parameters()), ("buffer", model.named_buffers())):
-    for name, tensor in tensors:
-        print(kind, name, list(tensor.shape))
+models.without_initialisation()
+for model_name in sys.argv[1:]:
+    model = models.build(model_name)
+    for kind, tensors in (("parameter", model.named_parameters()),
+                          ("buffer", model.named_buffers())):
+        for name, tensor in tensors:
+            print(model_name, kind, name, list(tensor.shape))
+    del model

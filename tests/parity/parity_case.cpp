@@ -17,18 +17,12 @@
 namespace troupe::mp::test {
 namespace {
 
-constexpr const char* logits_of_resnet = "fc:0";
-
 std::string request_of(const ParityRuns& runs) {
-  nlohmann::json request = {{"depth", runs.depth},
-                            {"classes", runs.classes},
-                            {"image", runs.image},
-                            {"batch", runs.batch},
-                            {"micro_batch", runs.micro_batch},
-                            {"steps", runs.steps},
-                            {"cross_entropy", runs.cross_entropy},
-                            {"float32", runs.float32},
-                            {"updates", nlohmann::json::object()}};
+  nlohmann::json request = {{"model", runs.model.name},    {"classes", runs.model.classes},
+                            {"inputs", runs.model.inputs}, {"vocabulary", runs.model.vocabulary},
+                            {"batch", runs.batch},         {"micro_batch", runs.micro_batch},
+                            {"steps", runs.steps},         {"cross_entropy", runs.cross_entropy},
+                            {"float32", runs.float32},     {"updates", nlohmann::json::object()}};
   for (const auto& [name, update] : runs.updates)
     request["updates"][name] = {{"lr", update.sgd.lr()},
                                 {"momentum", update.sgd.momentum()},
@@ -41,13 +35,10 @@ std::string request_of(const ParityRuns& runs) {
 
 Plan plan_for(const ParityRuns& runs, const Update& update, std::vector<std::string> cuts,
               v1::Precision precision) {
-  v1::Model model;
-  model.mutable_resnet()->set_depth(runs.depth);
-  model.mutable_resnet()->set_num_classes(runs.classes);
   PlanRequest request;
   request.job = "parity";
   request.seed = 1;
-  request.layers = must(list_layers(model));
+  request.layers = must(list_layers(config_of(runs.model)));
   request.nodes = {"here"};
   cuts.push_back("loss");
   for (std::size_t i = 0; i <= cuts.size(); ++i) {
@@ -127,7 +118,7 @@ Tensors troupe_results(const Reference& reference, const std::string& update_nam
     for (const auto& part : cut(step, runs.batch, runs.micro_batch)) {
       const auto forward = pipeline.forward(part, fields_of(data, runs, part));
       loss += forward.loss.loss * part.weight;
-      const auto logits = as_doubles(forward.values.at(logits_of_resnet).tensor);
+      const auto logits = as_doubles(forward.values.at(runs.model.output).tensor);
       std::copy(logits.begin(), logits.end(), std::back_inserter(results["logits" + suffix]));
       pipeline.backward(part);
     }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "data/safetensors.hpp"
+#include "parity/small_models.hpp"
 #include "support/process.hpp"
 #include "troupe/model_parallel/host_tensor.hpp"
 #include "troupe/model_parallel/v1/train_job.pb.h"
@@ -23,9 +24,7 @@ struct Update {
 /// Training runs that PyTorch and Troupe both do. They begin with the same weights and data, so
 /// that PyTorch needs to compute the first gradients in float32, many times over, only once.
 struct ParityRuns {
-  std::uint32_t depth = 18;
-  std::uint32_t classes = 10;
-  std::uint32_t image = 64;
+  ParityModel model = resnet_model(18);
   std::uint32_t batch = 4;
   std::uint32_t micro_batch = 4;
   std::uint32_t steps = 3;

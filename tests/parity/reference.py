@@ -1,7 +1,7 @@
 """What PyTorch computes for runs of parity_case.hpp. usage: reference.py DIRECTORY REQUEST.json
 
 Writes into DIRECTORY
-  start.safetensors            parameters and buffers at the start (exact in float32)
+  start.safetensors            parameters and buffers at the start (exact in float32), tied ones once
   data.safetensors             `inputs` and `targets` of all steps, one behind the other
   UPDATE.safetensors           for each update that the request names:
     float64/logits/<step>        of the whole batch
@@ -16,8 +16,8 @@ Writes into DIRECTORY
 An activation within rounding of zero makes a ReLU let a gradient through in one run and not in
 the next, which moves that layer's gradients a thousand times further than rounding does. One
 float32 run is therefore no yardstick. The runs here are PyTorch in both memory formats, on the
-inputs as they are and with every input moved to a neighbouring float32 number at random: what
-float32 cannot tell apart.
+inputs as they are and with every input moved to a neighbouring float32 number at random (for token
+ids: with every number of the embedding moved): what float32 cannot tell apart.
 """
 
 import argparse
@@ -25,8 +25,8 @@ import json
 import pathlib
 
 import torch
-import torchvision
 
+import models
 from tensor_files import write_safetensors
 
 
@@ -41,18 +41,24 @@ def neighbours(tensor, seed):
     return torch.nextafter(tensor, towards)
 
 
+def move_embedding(start, seed):
+    """The same for the values that tokens stand for."""
+    name = "transformer.wte.weight"
+    return {**start, name: neighbours(start[name], seed)}
+
+
 def relative_error(value, exact):
     """Largest difference, relative to the largest element: the measure of the C++ side."""
     return ((value - exact).abs().max() / exact.abs().max().clamp(min=1e-30)).item()
 
 
 def new_model(request):
-    return getattr(torchvision.models, f"resnet{request['depth']}")(num_classes=request["classes"])
+    return models.build_for(request["model"], request["classes"])
 
 
 def start_weights(request):
-    """Weights as they are after some training: batch-norm scales and shifts, and statistics, that
-    are not all equal, so that mixing them up shows."""
+    """Weights as they are after some training: scales, shifts and statistics of norms that are not all
+    equal, and nothing that is zero throughout, so that mixing them up shows."""
     model = new_model(request)
     for name, buffer in model.named_buffers():
         if name.endswith("running_mean"):
@@ -60,22 +66,46 @@ def start_weights(request):
         elif name.endswith("running_var"):
             buffer.uniform_(0.5, 1.5)
     for module in model.modules():
-        if isinstance(module, torch.nn.BatchNorm2d):
+        if isinstance(module, (torch.nn.BatchNorm2d, torch.nn.LayerNorm)):
             torch.nn.init.uniform_(module.weight, 0.5, 1.5)
             torch.nn.init.normal_(module.bias, 0, 0.1)
-    return {name: value.clone() for name, value in model.state_dict().items()}
+    for parameter in model.parameters():
+        if not parameter.detach().any():
+            torch.nn.init.normal_(parameter, 0, 0.1)
+    return {name: value.clone() for name, value in models.state_of(model).items()}
+
+
+def load(model, start):
+    """Sets the state; a tied parameter has only its first name in `start`."""
+    model.load_state_dict(start, strict=start.keys() == model.state_dict().keys())
+
+
+def draw_inputs(request, generator):
+    shape = [request["batch"]] + request["inputs"]
+    if request["vocabulary"]:
+        return torch.randint(request["vocabulary"], shape, generator=generator)
+    return torch.randn(shape, generator=generator)
+
+
+def draw_targets(request, shape, generator):
+    """For outputs of this shape: classes, or numbers to come near."""
+    if len(shape) > 2 and not request["cross_entropy"]:
+        return torch.randn(shape, generator=generator)
+    targets = torch.randint(shape[-1], shape[:-1], generator=generator)
+    if request["cross_entropy"]:
+        return targets
+    return torch.nn.functional.one_hot(targets, shape[-1]).to(torch.float32)
 
 
 def draw_batches(request):
     generator = torch.Generator().manual_seed(SEED + 1)
-    classes, batch, size = request["classes"], request["batch"], request["image"]
+    model = new_model(request).eval()
     batches = []
     for _ in range(request["steps"]):
-        inputs = torch.randn(batch, 3, size, size, generator=generator)
-        targets = torch.randint(classes, (batch,), generator=generator)
-        if not request["cross_entropy"]:
-            targets = torch.nn.functional.one_hot(targets, classes).to(torch.float32)
-        batches.append((inputs, targets))
+        inputs = draw_inputs(request, generator)
+        with torch.no_grad():
+            shape = model(inputs).shape
+        batches.append((inputs, draw_targets(request, shape, generator)))
     return batches
 
 
@@ -93,12 +123,20 @@ def clip(model, update):
     return torch.nn.utils.clip_grad_norm_(model.parameters(), limit).reshape(1)
 
 
+def compare(criterion, output, targets):
+    """PyTorch wants the classes in the second dimension."""
+    if output.dim() > 2 and not targets.is_floating_point():
+        return criterion(output.flatten(0, -2), targets.flatten())
+    return criterion(output, targets)
+
+
 def accumulate(request, model, batch, memory_format):
     """Gradients of a batch, cut into micro-batches; returns (logits, loss)."""
     criterion = torch.nn.CrossEntropyLoss() if request["cross_entropy"] else torch.nn.MSELoss()
     dtype = next(model.parameters()).dtype
     inputs, targets = batch
-    inputs = inputs.to(dtype, memory_format=memory_format)
+    if inputs.is_floating_point():
+        inputs = inputs.to(dtype, memory_format=memory_format)
     if targets.is_floating_point():
         targets = targets.to(dtype)
     model.zero_grad()
@@ -107,7 +145,7 @@ def accumulate(request, model, batch, memory_format):
         part = slice(begin, min(begin + request["micro_batch"], request["batch"]))
         weight = (part.stop - part.start) / request["batch"]
         output = model(inputs[part])
-        part_loss = criterion(output, targets[part])
+        part_loss = compare(criterion, output, targets[part])
         (part_loss * weight).backward()
         logits.append(output.detach())
         loss += part_loss.item() * weight
@@ -117,7 +155,7 @@ def accumulate(request, model, batch, memory_format):
 def exact_results(request, model, start, batches, update):
     """All results of one update, with a float64 model."""
     results = {}
-    model.load_state_dict(start)
+    load(model, start)
     optimizer = new_optimizer(model, update)
     for step, batch in enumerate(batches):
         logits, loss = accumulate(request, model, batch, torch.contiguous_format)
@@ -129,7 +167,7 @@ def exact_results(request, model, start, batches, update):
         results[f"norm/{step}"] = clip(model, update)
         optimizer.step()
         if step in (0, request["steps"] - 1):
-            for name, value in model.state_dict().items():
+            for name, value in models.state_of(model).items():
                 results[f"state/{step}/{name}"] = value.clone()
     return results
 
@@ -137,7 +175,7 @@ def exact_results(request, model, start, batches, update):
 def first_step(request, model, start, batch, memory_format):
     """Yields (update, result's name, value) of the first step. The gradients are computed once;
     `update` is None for what does not depend on it."""
-    model.load_state_dict(start)
+    load(model, start)
     logits, loss = accumulate(request, model, batch, memory_format)
     yield None, "logits/0", logits
     yield None, "loss/0", loss
@@ -151,7 +189,7 @@ def first_step(request, model, start, batch, memory_format):
                 parameter.grad.copy_(gradient)
         yield update_name, "norm/0", clip(model, update)
         new_optimizer(model, update).step()
-        for name, value in model.state_dict().items():
+        for name, value in models.state_of(model).items():
             yield update_name, f"state/0/{name}", value
 
 
@@ -162,9 +200,13 @@ def float32_errors(request, start, batch, exact):
     for memory_format in (torch.contiguous_format, torch.channels_last):
         model = new_model(request).to(memory_format=memory_format).train()
         for moved in range(MOVED_INPUTS + 1):
-            inputs = batch[0] if moved == 0 else neighbours(batch[0], SEED + 100 + moved)
+            moved_start, inputs = start, batch[0]
+            if moved != 0 and inputs.is_floating_point():
+                inputs = neighbours(inputs, SEED + 100 + moved)
+            elif moved != 0:
+                moved_start = move_embedding(start, SEED + 100 + moved)
             for update, name, value in first_step(
-                request, model, start, (inputs, batch[1]), memory_format
+                request, model, moved_start, (inputs, batch[1]), memory_format
             ):
                 value = value.detach().double()
                 concerned = exact if update is None else [update]

@@ -1,6 +1,7 @@
-// Weights written by Troupe load into torchvision's model and mean the same there.
+// Weights written by Troupe load into PyTorch's model and mean the same there.
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/model_catalog.hpp"
@@ -16,16 +17,15 @@ using namespace troupe::mp::test;
 
 namespace {
 
-Plan prediction_plan(std::uint32_t depth, std::uint32_t classes) {
-  v1::Model model;
-  model.mutable_resnet()->set_depth(depth);
-  model.mutable_resnet()->set_num_classes(classes);
+constexpr std::uint32_t samples = 3;
+
+Plan prediction_plan(const ParityModel& model) {
   PlanRequest request;
   request.job = "predict";
   request.seed = 7;
-  request.layers = must(list_layers(model));
+  request.layers = must(list_layers(config_of(model)));
   request.nodes = {"here"};
-  for (const std::string first : {"", "layer3"}) {
+  for (const std::string& first : {std::string(), model.middle}) {
     v1::Stage stage;
     stage.set_node("here");
     stage.set_threads(1);
@@ -37,43 +37,72 @@ Plan prediction_plan(std::uint32_t depth, std::uint32_t classes) {
   return must(make_plan(request));
 }
 
-HostTensor random_images(std::int64_t count, std::int64_t size) {
+/// Images or token ids.
+HostTensor draw_inputs(const ParityModel& model) {
+  Shape shape = model.inputs;
+  shape.insert(shape.begin(), samples);
+  const std::uint64_t key = stream_key(3, "inputs");
+  if (model.vocabulary != 0) {
+    HostTensor tokens{v1::DTYPE_INT64, shape, {}};
+    const std::uint64_t count = must(element_count(shape));
+    tokens.data = troupe::Blob::uninitialized(count * sizeof(std::int64_t));
+    auto* ids = reinterpret_cast<std::int64_t*>(tokens.data.mutable_data());
+    for (std::uint64_t i = 0; i < count; ++i)
+      ids[i] = static_cast<std::int64_t>(index_at(key, i, model.vocabulary));
+    return tokens;
+  }
   v1::Parameter images;
   images.set_name("images");
-  for (const std::int64_t n : {count, std::int64_t{3}, size, size}) images.add_shape(n);
+  for (const std::int64_t n : shape) images.add_shape(n);
   images.mutable_init()->set_normal_std(1);
   return initial_tensor(images, 3, v1::DTYPE_FLOAT64);
 }
 
-void check_round_trip(std::uint32_t depth) {
-  constexpr std::uint32_t classes = 10;
-  const troupe::test::TemporaryDirectory directory;
-  LocalPipeline pipeline(prediction_plan(depth, classes), libtorch_executor);
-  TensorMap weights;
-  for (auto& tensor : pipeline.export_state()) weights[tensor.name] = tensor.tensor;
-  BOOST_REQUIRE(write_safetensors(directory.path() / "weights.safetensors", weights).ok());
-  const HostTensor images = random_images(3, 64);
-  BOOST_REQUIRE(
-      write_safetensors(directory.path() / "inputs.safetensors", {{"inputs", images}}).ok());
-
+std::vector<double> outputs_of(LocalPipeline& pipeline, const ParityModel& model,
+                               const HostTensor& inputs) {
   MicroBatch batch;
   batch.kind = v1::Key::KIND_INFER;
-  batch.samples = 3;
+  batch.samples = samples;
   LocalPipeline::Fields fields;
-  fields["inputs"].tensor = images;
-  const auto ours = as_doubles(pipeline.forward(batch, fields).outputs.at("fc:0").tensor);
+  fields["inputs"].tensor = inputs;
+  return as_doubles(pipeline.forward(batch, fields).outputs.at(model.output).tensor);
+}
 
-  run_python("load_weights.py",
-             {directory.path().string(), std::to_string(depth), std::to_string(classes)});
-  const auto file = must(SafetensorsFile::open(directory.path() / "outputs.safetensors"));
-  const auto theirs = as_doubles(must(file.tensor("outputs")));
+void check_equal(const std::vector<double>& ours, const std::vector<double>& theirs) {
   BOOST_REQUIRE_EQUAL(ours.size(), theirs.size());
   for (std::size_t i = 0; i < ours.size(); ++i)
     BOOST_TEST(std::abs(ours[i] - theirs[i]) <= 1e-9 * std::max(1.0, std::abs(theirs[i])));
 }
 
+void check_round_trip(const ParityModel& model) {
+  const troupe::test::TemporaryDirectory directory;
+  LocalPipeline pipeline(prediction_plan(model), libtorch_executor);
+  TensorMap weights;
+  for (auto& tensor : pipeline.export_state()) weights[tensor.name] = tensor.tensor;
+  BOOST_REQUIRE(write_safetensors(directory.path() / "weights.safetensors", weights).ok());
+  const HostTensor inputs = draw_inputs(model);
+  BOOST_REQUIRE(
+      write_safetensors(directory.path() / "inputs.safetensors", {{"inputs", inputs}}).ok());
+  const auto ours = outputs_of(pipeline, model, inputs);
+
+  run_python("load_weights.py",
+             {directory.path().string(), model.name, std::to_string(model.classes)});
+  const auto file = must(SafetensorsFile::open(directory.path() / "outputs.safetensors"));
+  check_equal(ours, as_doubles(must(file.tensor("outputs"))));
+}
+
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(resnet18_weights_load_strictly_in_torchvision) { check_round_trip(18); }
+BOOST_AUTO_TEST_CASE(resnet18_weights_load_strictly_in_torchvision) {
+  check_round_trip(resnet_model(18));
+}
 
-BOOST_AUTO_TEST_CASE(resnet50_weights_load_strictly_in_torchvision) { check_round_trip(50); }
+BOOST_AUTO_TEST_CASE(resnet50_weights_load_strictly_in_torchvision) {
+  check_round_trip(resnet_model(50));
+}
+
+BOOST_AUTO_TEST_CASE(weights_of_every_other_family_load_strictly_in_pytorch) {
+  for (const auto& model : small_models()) BOOST_TEST_CONTEXT(model.name) {
+      check_round_trip(model);
+    }
+}

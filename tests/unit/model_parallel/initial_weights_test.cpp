@@ -1,6 +1,6 @@
-// How the tensors of the catalog's models begin. Of residual networks: convolutions by Kaiming normal
-// over their fan-out, batch norm by ones and zeros, the classifier as torch.nn.Linear (torchvision's
-// resnet.py). Of the others: as the module of the same name.
+// How the tensors of the catalog's models begin. Of residual networks: convolutions by Kaiming
+// normal over their fan-out, batch norm by ones and zeros, the classifier as torch.nn.Linear
+// (torchvision's resnet.py). Of the others: as the module of the same name.
 #include <boost/test/unit_test.hpp>
 
 #include <cmath>

@@ -45,7 +45,7 @@ class BatchNorm2d final : public Layer {
 
   std::vector<at::Tensor> forward(const std::vector<at::Tensor>& inputs,
                                   const ForwardContext& context) override {
-    return {norm_.forward(only(inputs), {}, BatchNorm::Activation::none, context.training)};
+    return {norm_.forward(only(inputs), {}, BatchNorm::Activation::none, context)};
   }
 
  private:

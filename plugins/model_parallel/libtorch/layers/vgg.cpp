@@ -30,7 +30,7 @@ class VggConvolution final : public Layer {
   std::vector<at::Tensor> forward(const std::vector<at::Tensor>& inputs,
                                   const ForwardContext& context) override {
     at::Tensor x = convolution_(only(inputs));
-    x = norm_ ? norm_->forward(x, {}, BatchNorm::Activation::relu, context.training) : at::relu(x);
+    x = norm_ ? norm_->forward(x, {}, BatchNorm::Activation::relu, context) : at::relu(x);
     if (max_pool_) x = at::max_pool2d(x, {2, 2}, {2, 2});
     return {x};
   }
