@@ -28,9 +28,10 @@ LR, MOMENTUM, CLIP = 0.2, 0.9, 1.0
 class Tied(torch.nn.Module):
     def __init__(self, start, dtype):
         super().__init__()
-        self.weights = torch.nn.ParameterDict(
-            {name.replace(".", "/"): torch.nn.Parameter(value.to(dtype)) for name, value in start.items()}
-        )
+        self.weights = torch.nn.ParameterDict({
+            name.replace(".", "/"): torch.nn.Parameter(value.to(dtype))
+            for name, value in start.items()
+        })
 
     def __getitem__(self, name):
         return self.weights[name.replace(".", "/")]
@@ -100,7 +101,11 @@ def main():
     args = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(3)
-    shapes = {"a.weight": (FEATURES, FEATURES), "f.weight": (CLASSES, FEATURES), "f.bias": (CLASSES,)}
+    shapes = {
+        "a.weight": (FEATURES, FEATURES),
+        "f.weight": (CLASSES, FEATURES),
+        "f.bias": (CLASSES,),
+    }
     shapes.update({f"{name}.bias": (FEATURES,) for name in "ace"})
     start = {name: torch.randn(shape) * 0.4 for name, shape in shapes.items()}
     batches = [

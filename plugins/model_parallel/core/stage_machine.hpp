@@ -76,10 +76,8 @@ struct StageAction {
 ///   updating    | publishing  | update done, others share       | they wait for these values
 ///               |             | weights owned here              |
 ///   updating,   | installing  | done, weights here are owned by | publishing comes first, so that
-///    publishing |             | others                          | no two stages wait for each
-///    other
-///   installing  | (none)      | their values are here, and in   | the next step computes with
-///   them;
+///    publishing |             | others                          | no two stages wait in a ring
+///   installing  | (none)      | their values are here, and in   | the next step needs them;
 ///               |             | place                           | those that come early are kept
 ///   updating,   | (none)      | done, nothing is shared         | committed
 ///    publishing |             |                                 |

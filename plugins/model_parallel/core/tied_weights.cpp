@@ -99,6 +99,12 @@ Result<void> resolve_tied(std::vector<v1::Layer>& layers, const Locate& locate) 
       if (!parameter.tied_to().empty()) TROUPE_TRY(resolve(parameter, i, known, where));
       known[parameter.name()] = {i, &parameter};
     }
+    for (int b = 0; b < layers[i].buffers_size(); ++b)
+      if (!layers[i].buffers(b).tied_to().empty())
+        return bad_input(locate("model.layers.layers[" + std::to_string(i) + "].buffers[" +
+                                std::to_string(b) + "].tied_to"),
+                         quoted(layers[i].buffers(b).name()) + " is a buffer, which cannot be tied",
+                         "tie parameters only");
   }
   return {};
 }

@@ -62,6 +62,28 @@ BOOST_AUTO_TEST_CASE(stages_in_turn_on_two_processes_with_one_delayed) {
                schedule);
 }
 
+BOOST_AUTO_TEST_CASE(recomputed_stages) {
+  JobText job = resnet_job({{"a", "", "recompute: true"}, {"b", "layer3", ""}});
+  job.more += " recompute { layers: \"layer4.*\" }";
+  BOOST_TEST((weights_of(job) == reference()));
+}
+
+BOOST_AUTO_TEST_CASE(bfloat16_and_wire_types) {
+  const auto train = [](const std::vector<StageText>& stages, const std::string& more) {
+    JobText job = resnet_job(stages);
+    job.more += " " + more;
+    return weights_of(job);
+  };
+  const std::vector<StageText> one{{"a", "", ""}};
+  const std::vector<StageText> two{{"a", "", ""}, {"b", "layer2.1", ""}};
+  for (const std::string more :
+       {"precision: PRECISION_BFLOAT16", "wire { layers: \"layer2.*\" dtype: DTYPE_BFLOAT16 }"}) {
+    const auto whole = train(one, more);
+    BOOST_TEST((whole != reference()), more);
+    BOOST_TEST((train(two, more) == whole), more);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(every_stage_delayed_by_another_time) {
   const auto delayed = [](const std::vector<std::string>& seconds) {
     const std::vector<std::string> first_layers = {"", "layer2", "layer4"};

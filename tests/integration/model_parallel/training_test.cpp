@@ -156,6 +156,39 @@ BOOST_AUTO_TEST_CASE(only_classes_have_an_accuracy) {
   BOOST_TEST(run.result.at("evaluation_samples") == 6);
 }
 
+BOOST_AUTO_TEST_CASE(a_scaled_loss_is_told_with_each_step) {
+  JobText job = perceptron_job(two_stages);
+  job.device = "fake";  // the CPU has no float16
+  job.more = "precision: PRECISION_FLOAT16 loss_scaling { initial_scale: 8 growth_interval: 2 }";
+  const Run run(job);
+  std::vector<double> scales;
+  for (const auto& step : run.metrics()) {
+    scales.push_back(step.at("loss_scale"));
+    BOOST_TEST(step.at("skipped") == 0);
+  }
+  const std::vector<double> expected{8, 8, 16};
+  BOOST_TEST(scales == expected, boost::test_tools::per_element());
+  BOOST_TEST(run.result.at("skipped_steps") == 0);
+}
+
+BOOST_AUTO_TEST_CASE(stages_report_what_computing_took) {
+  const auto peaks = [](const std::string& more) {
+    JobText job = perceptron_job(two_stages);
+    job.more = more;
+    const Run run(job);
+    std::uint64_t sum = 0;
+    for (const auto& stage : run.result.at("stages")) {
+#ifdef TEST_LIBTORCH
+      BOOST_TEST(stage.at("peak_compute_bytes").get<std::uint64_t>() >
+                 stage.at("peak_activation_bytes").get<std::uint64_t>());
+#endif
+      sum += stage.at("peak_activation_bytes").get<std::uint64_t>();
+    }
+    return sum;
+  };
+  BOOST_TEST(peaks("recompute { layers: \"*\" }") < peaks(""));
+}
+
 BOOST_AUTO_TEST_CASE(weights_go_round_through_a_file_into_another_cut) {
   const Run first(perceptron_job(two_stages));
   JobText job = perceptron_job({{"a", "", ""}, {"b", "relu1", ""}, {"a", "linear1", ""}});

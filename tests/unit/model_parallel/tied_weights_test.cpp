@@ -150,6 +150,17 @@ BOOST_AUTO_TEST_CASE(ties_that_cannot_be_are_refused_by_name) {
                 where + "of shape [4, 2] is tied to \"a.weight\" of shape [3, 2]");
 }
 
+BOOST_AUTO_TEST_CASE(buffers_are_not_tied) {
+  auto tied = request({""});
+  auto* buffer = tied.layers[1].add_buffers();
+  buffer->set_name("b.mean");
+  buffer->set_tied_to("a.weight");
+  check_refused(
+      tied,
+      "at model.layers.layers[1].buffers[0].tied_to: \"b.mean\" is a buffer, which cannot "
+      "be tied; tie parameters only");
+}
+
 BOOST_AUTO_TEST_CASE(optimizer_groups_claim_owners_only) {
   auto grouped = request({""});
   grouped.optimizer->add_groups()->add_names("d.weight");
