@@ -97,3 +97,17 @@ class Gpt2(nn.Module):
 
     def forward(self, tokens):
         return self.lm_head(self.transformer(tokens))
+
+
+def published_tensors(model):
+    """The state as the published files have it: without the prefix and the head, with the masks."""
+    tensors = {}
+    for name, value in model.state_dict().items():
+        if name.startswith("transformer."):
+            tensors[name[len("transformer."):]] = value
+    context = model.transformer.wpe.num_embeddings
+    for block in range(len(model.transformer.h)):
+        mask = torch.ones(context, context).tril().view(1, 1, context, context)
+        tensors[f"h.{block}.attn.bias"] = mask
+        tensors[f"h.{block}.attn.masked_bias"] = torch.tensor(-1e4)
+    return tensors

@@ -39,6 +39,7 @@ SMALL = {
     "small_vit": lambda: VisionTransformer(
         image_size=32, patch_size=8, num_layers=2, num_heads=2, hidden_dim=16, mlp_dim=40,
         num_classes=10),
+    "small_gpt2": lambda: gpt2.Gpt2(2, 2, 16, vocab_size=50, context=12),
     "small_gpt2_untied": lambda: gpt2.Gpt2(2, 2, 16, vocab_size=50, context=12, tied=False),
 }
 

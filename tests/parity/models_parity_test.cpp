@@ -36,6 +36,8 @@ BOOST_AUTO_TEST_CASE(multi_layer_perceptron) { check_model("small_mlp", true); }
 
 BOOST_AUTO_TEST_CASE(vision_transformer) { check_model("small_vit", true); }
 
+BOOST_AUTO_TEST_CASE(gpt2) { check_model("small_gpt2"); }
+
 BOOST_AUTO_TEST_CASE(gpt2_with_a_head_of_its_own) { check_model("small_gpt2_untied"); }
 
 BOOST_AUTO_TEST_SUITE_END()

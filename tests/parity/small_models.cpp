@@ -61,6 +61,7 @@ std::vector<ParityModel> list_models() {
            "heads:0",
            0,
            "encoder.layers.encoder_layer_1"},
+          {"small_gpt2", gpt2 + "}", 50, {9}, "lm_head:0", 50, "transformer.h.1"},
           {"small_gpt2_untied",
            gpt2 + "untied_head: true }",
            50,

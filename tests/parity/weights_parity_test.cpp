@@ -1,4 +1,5 @@
-// Weights written by Troupe load into PyTorch's model and mean the same there.
+// Weights written by Troupe load into PyTorch's model and mean the same there, and a published
+// file of GPT-2 means the same here.
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
@@ -7,6 +8,8 @@
 #include "core/model_catalog.hpp"
 #include "core/plan.hpp"
 #include "core/random.hpp"
+#include "core/state_split.hpp"
+#include "jobs/job_setup.hpp"
 #include "parity/parity_case.hpp"
 #include "parity/python.hpp"
 #include "support/libtorch/stage.hpp"
@@ -68,6 +71,13 @@ std::vector<double> outputs_of(LocalPipeline& pipeline, const ParityModel& model
   return as_doubles(pipeline.forward(batch, fields).outputs.at(model.output).tensor);
 }
 
+/// As the driver does it: every stage gets what the file has for it.
+void import_weights(LocalPipeline& pipeline, const Plan& plan, const TensorMap& weights) {
+  for (auto& [stage, tensors] : must(split_state(plan, weights, true, "weights")))
+    pipeline.stage(stage).import_state(std::move(tensors),
+                                       [](troupe::Result<void> done) { BOOST_REQUIRE(done.ok()); });
+}
+
 void check_equal(const std::vector<double>& ours, const std::vector<double>& theirs) {
   BOOST_REQUIRE_EQUAL(ours.size(), theirs.size());
   for (std::size_t i = 0; i < ours.size(); ++i)
@@ -105,4 +115,20 @@ BOOST_AUTO_TEST_CASE(weights_of_every_other_family_load_strictly_in_pytorch) {
   for (const auto& model : small_models()) BOOST_TEST_CONTEXT(model.name) {
       check_round_trip(model);
     }
+}
+
+BOOST_AUTO_TEST_CASE(a_published_file_of_gpt2_loads_as_it_is) {
+  const ParityModel& model = small_model("small_gpt2");
+  const troupe::test::TemporaryDirectory directory;
+  run_python("published_gpt2.py", {directory.path().string(), model.name});
+  const Plan plan = prediction_plan(model);
+  const auto weights = must(read_weights(plan, directory.path() / "model.safetensors"));
+  BOOST_TEST(weights.count("transformer.h.1.attn.c_attn.weight") == 1u);
+  for (const auto& [name, tensor] : weights) BOOST_TEST(name.rfind("transformer.", 0) == 0u, name);
+
+  LocalPipeline pipeline(plan, libtorch_executor);
+  import_weights(pipeline, plan, weights);
+  const auto expected = must(SafetensorsFile::open(directory.path() / "expected.safetensors"));
+  check_equal(outputs_of(pipeline, model, must(expected.tensor("inputs"))),
+              as_doubles(must(expected.tensor("outputs"))));
 }

@@ -237,6 +237,18 @@ BOOST_AUTO_TEST_CASE(the_example_driver_trains_with_both_micro_batch_sizes) {
   BOOST_TEST(driver.wait().value_or(-1) == 0, driver.error_output());
 }
 
+BOOST_AUTO_TEST_CASE(the_text_job_learns_over_three_stages) {
+  const Cluster cluster;
+  auto arguments =
+      set({"plugin.steps=15", "plugin.batch_size=16", "plugin.evaluation.every_steps=0"});
+  arguments.emplace_back("--json");
+  const auto result = result_of(cluster.run(configs + "gpt_text.textproto", arguments));
+  // Of 256 bytes that are equally likely a guess is off by log(256) = 5.545.
+  BOOST_TEST(result.at("evaluation_loss") < 4.5);
+  BOOST_TEST(result.at("accuracy") > 0.1);
+  BOOST_TEST(result.at("stages").size() == 3u);
+}
+
 #endif
 
 BOOST_AUTO_TEST_SUITE_END()

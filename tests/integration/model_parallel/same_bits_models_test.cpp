@@ -209,6 +209,11 @@ BOOST_AUTO_TEST_CASE(vision_transformer) {
        {10}});
 }
 
+BOOST_AUTO_TEST_CASE(gpt2) {
+  check_model(
+      {"gpt2 { layers: 2 heads: 2 width: 8 vocab_size: 20 context: 12 }", {9}, {9, 20}, 20});
+}
+
 BOOST_AUTO_TEST_CASE(gpt2_with_a_head_of_its_own) {
   check_model({"gpt2 { layers: 2 heads: 2 width: 8 vocab_size: 20 context: 12 untied_head: true }",
                {9},
