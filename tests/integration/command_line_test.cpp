@@ -129,6 +129,25 @@ BOOST_AUTO_TEST_CASE(ctrl_c_ends_it_as_sigterm_does) {
   BOOST_TEST(launcher.wait().value_or(-1) == 0);
 }
 
+BOOST_AUTO_TEST_CASE(a_misspelt_command_is_named) {
+  const Outcome outcome = outcome_of(start_troupe({"chekc", "job.textproto"}));
+  BOOST_TEST(outcome.code == 2);
+  BOOST_TEST(outcome.error ==
+             "troupe: command line: there is no command 'chekc'; did you mean \"check\"?\n");
+}
+
+BOOST_AUTO_TEST_CASE(output_that_cannot_be_written_is_an_error) {
+  const Outcome lost = outcome_of(
+      Process({"/bin/sh", "-c", std::string(TROUPE_BINARY) + " version > /dev/full"}, {}));
+  BOOST_TEST(lost.code == 1);
+  BOOST_TEST(is_one_error_line(lost.error), lost.error);
+  // A reader that has seen enough.
+  const Outcome enough =
+      outcome_of(Process({"/bin/sh", "-c", std::string(TROUPE_BINARY) + " version | true"}, {}));
+  BOOST_TEST(enough.code == 0);
+  BOOST_TEST(enough.error.empty(), enough.error);
+}
+
 BOOST_AUTO_TEST_CASE(an_occupied_port_exits_2_and_names_it) {
   TakenPort taken;
   Cluster cluster;

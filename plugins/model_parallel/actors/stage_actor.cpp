@@ -73,8 +73,14 @@ Result<caf::actor> spawn_stage(ActorContext& context, const google::protobuf::An
   v1::StageConfig stage;
   if (!config.UnpackTo(&stage))
     return internal_error("stage", "the config is no StageConfig: " + config.type_url());
-  TROUPE_ASSIGN(auto executor, create_executor(stage.device(), context.plugin_directory));
-  return spawn_stage_on(std::move(executor), context, stage);
+  auto executor = create_executor(stage.device(), context.plugin_directory);
+  if (!executor) {
+    Error error = std::move(executor).error();
+    error.where = "stage " + std::to_string(stage.stage()) + " (node " + context.self.node + "), " +
+                  error.where;
+    return error;
+  }
+  return spawn_stage_on(std::move(executor).value(), context, stage);
 }
 
 caf::actor spawn_stage_on(std::unique_ptr<StageExecutor> executor, ActorContext& context,

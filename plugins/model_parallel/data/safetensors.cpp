@@ -52,7 +52,7 @@ Result<SafetensorsFile> SafetensorsFile::open(const std::filesystem::path& path)
   const std::uint64_t header_size = read_little_endian(file.data());
   if (header_size > most_safetensors_header_bytes)
     return bad_input(where, "header of " + std::to_string(header_size) + " bytes, over the limit",
-                     "is it a safetensors file?");
+                     "name a safetensors file");
   const std::uint64_t behind = file.size() - length_bytes;
   if (header_size > behind)
     return bad_input(where,

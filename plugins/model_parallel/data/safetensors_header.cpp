@@ -213,7 +213,7 @@ Result<SafetensorsHeader> SafetensorsHeader::parse(std::string_view json, std::u
   HeaderReader reader(header);
   if (!Json::sax_parse(json.begin(), json.end(), &reader))
     return bad_input(where, reader.fault().empty() ? "malformed JSON header" : reader.fault(),
-                     "is it a safetensors file?");
+                     "name a safetensors file");
   TROUPE_TRY(check_sizes(header, data_size, where));
   TROUPE_TRY(check_cover(header, data_size, where));
   return header;

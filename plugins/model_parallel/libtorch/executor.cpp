@@ -62,7 +62,7 @@ LibtorchExecutor::LibtorchExecutor(at::Device device, std::shared_ptr<const Laye
 template <class Body>
 auto LibtorchExecutor::guarded(std::string where, Body&& body) -> decltype(body()) {
   progress_ = {};
-  std::string what;
+  std::string what, hint;
   try {
     const MemoryMeter::Guard measured(meter_);
     meter_->start();
@@ -70,13 +70,14 @@ auto LibtorchExecutor::guarded(std::string where, Body&& body) -> decltype(body(
     return body();
   } catch (const c10::Error& error) {
     what = first_line(error.what_without_backtrace());
+    hint = "see whether shapes and types of the data and of the layers' parameters fit together";
   } catch (const std::exception& error) {
     what = first_line(error.what());
   } catch (...) {
     what = "an exception of unknown type";
   }
   if (progress_.layer != nullptr) what = "layer '" + *progress_.layer + "': " + what;
-  return internal_error(std::move(where), std::move(what));
+  return internal_error(std::move(where), std::move(what), std::move(hint));
 }
 
 Result<void> LibtorchExecutor::initialise(const v1::StageConfig& config) {

@@ -66,7 +66,7 @@ Error listen_error(const runtime::v1::Node& node, const std::string& host, std::
   return bad_input(
       "node " + node.name(),
       fmt::format("cannot listen on {}: {}", to_string(HostPort{host, port}), cause.what),
-      "stop what uses it, or set another `host` or `port` in the node file");
+      "set another `host` or `port` in the node file, or stop what uses the port");
 }
 
 }  // namespace
