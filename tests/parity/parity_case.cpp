@@ -123,8 +123,9 @@ Tensors troupe_results(const Reference& reference, const std::string& update_nam
       pipeline.backward(part);
     }
     results["loss" + suffix] = {loss};
-    if (step == 0) record_gradients(pipeline, results);
     const GradientNorm norm = pipeline.gradient_norm();
+    // Only now are gradients of weights that stages share added up.
+    if (step == 0) record_gradients(pipeline, results);
     results["norm" + suffix] = {norm.norm()};
     pipeline.update({{update.sgd.lr()}, clip_factor(norm.norm(), update.clip)});
     if (step != 0 && step + 1 != runs.steps) continue;

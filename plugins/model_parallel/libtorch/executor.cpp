@@ -338,8 +338,8 @@ std::vector<NamedTensor> LibtorchExecutor::gradients() {
   model_.collect_gradients();
   std::vector<NamedTensor> found;
   for (const auto& parameter : model_.parameters)
-    if (parameter.gradient.defined())
-      found.push_back({parameter.name, to_host(parameter.gradient.clone()), false});
+    if (!parameter.tied && parameter.whole_gradient().defined())
+      found.push_back({parameter.name, to_host(parameter.whole_gradient().clone()), false});
   return found;
 }
 
