@@ -66,7 +66,7 @@ void StageState::start(const v1::StageConfig& config, Surroundings surroundings)
   shape.tied_gradients = tied_->gradients();
   shape.publishes = tied_->gradients() != 0;
   shape.tied_values = tied_->values();
-  machine_.emplace(std::move(shape));
+  machine_.emplace(shape);
   inbox_.emplace(config);
   if (config.loss_scale() != 0) loss_scale_ = config.loss_scale();
 }

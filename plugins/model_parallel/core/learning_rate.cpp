@@ -78,9 +78,10 @@ double LearningRate::at(std::uint64_t step) const {
   if (passed < warm_up) return warming_up(static_cast<double>(passed));
   const std::uint64_t time = passed - warm_up;
   switch (schedule_.kind_case()) {
-    case v1::LearningRateSchedule::kStep:
-      return full_ * std::pow(gamma_of(schedule_.step()),
-                              static_cast<double>(time / schedule_.step().every()));
+    case v1::LearningRateSchedule::kStep: {
+      const std::uint64_t decays = time / schedule_.step().every();
+      return full_ * std::pow(gamma_of(schedule_.step()), static_cast<double>(decays));
+    }
     case v1::LearningRateSchedule::kMultiStep: {
       const auto& decay = schedule_.multi_step();
       const auto reached =

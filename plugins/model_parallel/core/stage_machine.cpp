@@ -27,8 +27,8 @@ std::string to_string(const MicroBatchKey& key) {
   return describe_step(key.kind, key.step) + ", micro-batch " + std::to_string(key.index);
 }
 
-StageMachine::StageMachine(Shape shape)
-    : shape_(std::move(shape)), schedule_(shape_.schedule, shape_.stage, shape_.stage_count) {}
+StageMachine::StageMachine(const Shape& shape)
+    : shape_(shape), schedule_(shape_.schedule, shape_.stage, shape_.stage_count) {}
 
 bool StageMachine::finished(const StepKey& key) const {
   const auto last = last_finished_.find(key.first);

@@ -105,7 +105,7 @@ class StageMachine {
     std::size_t tied_values = 0;     ///< that come from their owners after each step's update
   };
 
-  explicit StageMachine(Shape shape);
+  explicit StageMachine(const Shape& shape);
 
   // Events. `unit` is the running number of the micro-batch in the whole run.
 

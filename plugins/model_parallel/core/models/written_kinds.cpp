@@ -70,8 +70,8 @@ Result<void> complete_convolution(v1::Layer& layer, const Attributes& attributes
     return attributes.error("in_channels and out_channels of layer '" + layer.name() +
                             "' are not multiples of its groups");
   // Conv2d.reset_parameters: Kaiming uniform with a = sqrt(5) comes to this bound.
-  const double fan_in = static_cast<double>(inputs / groups * kernel * kernel);
-  const v1::Init init = uniform_init(1 / std::sqrt(fan_in));
+  const std::int64_t fan_in = inputs / groups * kernel * kernel;
+  const v1::Init init = uniform_init(1 / std::sqrt(static_cast<double>(fan_in)));
   add_convolution(layer, layer.name(), outputs, inputs / groups, kernel, init);
   if (attributes.flag("bias")) add_parameter(layer, layer.name() + ".bias", {outputs}, init);
   return {};
