@@ -38,9 +38,8 @@ struct SupervisorConfig {
 };
 
 /// Keeps one child alive within its restart budget: starts it, watches it, starts it again after
-/// the policy's delay when it fails. (Nothing of the runtime restarts actors yet; it is here for
-/// plugins.) When the supervisor is told to exit, so is the child, and no
-/// restart follows.
+/// the policy's delay when it fails. When the supervisor is told to exit, so is the child, and no
+/// restart follows. (Nothing of the runtime restarts actors yet; it is here for plugins.)
 TROUPE_API caf::actor spawn_supervisor(caf::actor_system& system, SupervisorConfig config);
 
 }  // namespace troupe
