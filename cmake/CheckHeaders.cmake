@@ -1,7 +1,11 @@
-# troupe_check_headers(TARGET HEADERS_ROOT link...) compiles every public header below
-# HEADERS_ROOT alone, so that none leans on what another file happened to include before it.
+# troupe_check_headers(TARGET HEADERS_ROOT LINK targets... [EXCEPT headers...]) compiles every public
+# header below HEADERS_ROOT alone, so that none leans on what another file happened to include
+# before it.
 function(troupe_check_headers target root)
+  cmake_parse_arguments(arg "" "" "LINK;EXCEPT" ${ARGN})
+  list(JOIN arg_EXCEPT "|" except)
   file(GLOB_RECURSE headers RELATIVE ${root} CONFIGURE_DEPENDS ${root}/*.hpp)
+  list(FILTER headers EXCLUDE REGEX "^(${except})$")
   set(sources)
   foreach(header IN LISTS headers)
     string(MAKE_C_IDENTIFIER ${header} stem)
@@ -10,7 +14,7 @@ function(troupe_check_headers target root)
     list(APPEND sources ${source})
   endforeach()
   add_library(${target} OBJECT EXCLUDE_FROM_ALL ${sources})
-  target_link_libraries(${target} PRIVATE ${ARGN})
+  target_link_libraries(${target} PRIVATE ${arg_LINK})
   if(NOT TARGET check_headers)
     add_custom_target(check_headers)
   endif()

@@ -53,7 +53,7 @@ Plan resnet50() {
 }
 
 std::unique_ptr<StageExecutor> create(const v1::StageConfig&) {
-  auto layers = std::make_shared<libtorch::LayerRegistry>();
+  auto layers = std::make_shared<libtorch::LayerKinds>();
   if (!libtorch::add_builtin_layers(*layers).ok()) throw std::runtime_error("no layers");
   return std::make_unique<libtorch::LibtorchExecutor>(at::Device(at::kCPU), std::move(layers));
 }

@@ -30,8 +30,9 @@ forbid() {
   fi
 }
 
-# The tests of the LibTorch executor, and those that train with it, may look behind it.
-libtorch='(^|/)libtorch/|^cmake/pch/libtorch\.hpp$|^tests/bench/'
+# The tests of the LibTorch executor, and those that train with it, may look behind it. Layers are
+# written against one public header.
+libtorch='(^|/)libtorch/|^cmake/pch/libtorch\.hpp$|^tests/bench/|/layer\.hpp$'
 forbid "LibTorch outside a libtorch/ folder" \
   '#include *[<"](torch|ATen|c10)/|\b(torch|at|c10)::' . "$libtorch"
 forbid "CAF inside a core/ folder" '#include *[<"]caf/|\bcaf::' '(^|/)core/' '^tests/'

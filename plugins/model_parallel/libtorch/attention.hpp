@@ -5,7 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "libtorch/dropout.hpp"
-#include "libtorch/layer.hpp"
+#include "troupe/model_parallel/layer.hpp"
 
 namespace troupe::mp::libtorch {
 

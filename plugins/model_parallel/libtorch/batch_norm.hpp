@@ -3,7 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "libtorch/deferred_statistics.hpp"
-#include "libtorch/layer.hpp"
+#include "troupe/model_parallel/layer.hpp"
 
 namespace troupe::mp::libtorch {
 

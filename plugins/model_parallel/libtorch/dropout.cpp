@@ -41,8 +41,7 @@ std::vector<std::int64_t> row_keys(const at::Tensor& x, const std::string& name,
   const std::string stream = "dropout/" + name;
   std::vector<std::int64_t> keys;
   for (std::uint32_t row = 0; row < batch.samples; ++row)
-    keys.push_back(static_cast<std::int64_t>(
-        sample_key(context.seed, stream, batch.step, batch.first_sample + row)));
+    keys.push_back(static_cast<std::int64_t>(context.sample_key(stream, row)));
   return keys;
 }
 

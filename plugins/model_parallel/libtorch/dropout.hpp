@@ -4,7 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "libtorch/layer.hpp"
+#include "troupe/model_parallel/layer.hpp"
 
 namespace troupe::mp::libtorch {
 

@@ -56,7 +56,7 @@ void append_copies(const std::vector<StateEntry>& entries, bool buffers,
 
 }  // namespace
 
-LibtorchExecutor::LibtorchExecutor(at::Device device, std::shared_ptr<const LayerRegistry> layers)
+LibtorchExecutor::LibtorchExecutor(at::Device device, std::shared_ptr<const LayerKinds> layers)
     : device_(device), registry_(std::move(layers)), threads_(process_threads()) {}
 
 template <class Body>

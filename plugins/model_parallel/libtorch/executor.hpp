@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "libtorch/activations.hpp"
-#include "libtorch/layer.hpp"
+#include "libtorch/layer_kinds.hpp"
 #include "libtorch/memory_meter.hpp"
 #include "libtorch/optimizers/optimizer.hpp"
 #include "libtorch/stage_model.hpp"
@@ -20,7 +20,7 @@ namespace troupe::mp::libtorch {
 /// of LibTorch and of layers are caught.
 class LibtorchExecutor final : public StageExecutor {
  public:
-  LibtorchExecutor(at::Device device, std::shared_ptr<const LayerRegistry> layers);
+  LibtorchExecutor(at::Device device, std::shared_ptr<const LayerKinds> layers);
 
   Result<void> initialise(const v1::StageConfig& config) override;
   runtime::v1::NumericFingerprint fingerprint() const override;
@@ -62,7 +62,7 @@ class LibtorchExecutor final : public StageExecutor {
   };
 
   at::Device device_;
-  std::shared_ptr<const LayerRegistry> registry_;
+  std::shared_ptr<const LayerKinds> registry_;
   Progress progress_;
   std::uint32_t stage_ = 0;
   int threads_ = 1;

@@ -12,7 +12,7 @@ namespace {
 
 Result<std::unique_ptr<StageExecutor>> create(const std::string& device) {
   TROUPE_ASSIGN(const at::Device found, libtorch::find_device(device));
-  auto layers = std::make_shared<libtorch::LayerRegistry>();
+  auto layers = std::make_shared<libtorch::LayerKinds>();
   TROUPE_TRY(libtorch::add_builtin_layers(*layers));
   return std::unique_ptr<StageExecutor>(
       std::make_unique<libtorch::LibtorchExecutor>(found, std::move(layers)));

@@ -52,7 +52,7 @@ bool is_trained(const v1::Parameter& parameter, const v1::StageConfig& stage) {
 /// Creates the state of one layer and the layer itself. `shared` has the tensors of parameters so
 /// far, by the owner's name: those that share values within a stage share the tensor.
 Result<void> add_layer(const v1::Layer& config, const v1::StageConfig& stage,
-                       const LayerRegistry& registry, std::map<std::string, at::Tensor>& shared,
+                       const LayerKinds& registry, std::map<std::string, at::Tensor>& shared,
                        StageModel& model) {
   WiredLayer wired;
   wired.name = config.name();
@@ -151,7 +151,7 @@ Result<void> wire(const v1::StageConfig& config, StageModel& model) {
 
 }  // namespace
 
-Result<StageModel> StageModel::build(const v1::StageConfig& config, const LayerRegistry& registry,
+Result<StageModel> StageModel::build(const v1::StageConfig& config, const LayerKinds& registry,
                                      at::Device device, Progress& progress) {
   StageModel model;
   model.seed = config.seed();

@@ -8,7 +8,7 @@
 #include <c10/core/Device.h>
 
 #include "libtorch/deferred_statistics.hpp"
-#include "libtorch/layer.hpp"
+#include "libtorch/layer_kinds.hpp"
 #include "libtorch/memory_meter.hpp"
 #include "troupe/model_parallel/v1/plan.pb.h"
 
@@ -82,7 +82,7 @@ struct StageModel {
 
   /// Creates layers and initial state on `device`. Errors name the layer, value or parameter;
   /// may throw what LibTorch throws, with the layer in `progress`.
-  static Result<StageModel> build(const v1::StageConfig& config, const LayerRegistry& registry,
+  static Result<StageModel> build(const v1::StageConfig& config, const LayerKinds& registry,
                                   at::Device device, Progress& progress);
 
   /// Whether layers compute in a narrower type than that of the weights.

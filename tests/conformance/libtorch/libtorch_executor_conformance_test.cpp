@@ -12,7 +12,7 @@ using namespace troupe::mp;
 namespace {
 
 std::unique_ptr<StageExecutor> on_cpu() {
-  auto layers = std::make_shared<libtorch::LayerRegistry>();
+  auto layers = std::make_shared<libtorch::LayerKinds>();
   if (!libtorch::add_builtin_layers(*layers).ok()) throw std::runtime_error("no layers");
   return std::make_unique<libtorch::LibtorchExecutor>(at::Device(at::kCPU), std::move(layers));
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "libtorch/executor.hpp"
-#include "libtorch/layer.hpp"
+#include "libtorch/layer_kinds.hpp"
 #include "libtorch/layers/builtin.hpp"
 
 namespace troupe::mp::test {
@@ -30,8 +30,8 @@ class FunctionLayer final : public libtorch::Layer {
 /// Kinds of layers that a test adds to the built-in ones.
 using Kinds = std::vector<std::pair<std::string, FunctionLayer::Function>>;
 
-inline std::shared_ptr<const libtorch::LayerRegistry> layer_registry(const Kinds& kinds = {}) {
-  auto registry = std::make_shared<libtorch::LayerRegistry>();
+inline std::shared_ptr<const libtorch::LayerKinds> layer_registry(const Kinds& kinds = {}) {
+  auto registry = std::make_shared<libtorch::LayerKinds>();
   bool added = libtorch::add_builtin_layers(*registry).ok();
   for (const auto& [kind, function] : kinds) {
     added &= registry

@@ -515,7 +515,7 @@ BOOST_AUTO_TEST_CASE(layers_get_values_and_gradients_in_the_layout_they_declare)
                                 layer("second", "test.channels_last"),
                                 layer("third", "test.row_major")};
   for (const auto& cuts : {std::vector<std::string>{}, {"second"}, {"second", "third"}}) {
-    auto registry = std::make_shared<libtorch::LayerRegistry>();
+    auto registry = std::make_shared<libtorch::LayerKinds>();
     std::vector<std::string> seen;
     const auto add = [&](const std::string& kind, at::MemoryFormat layout) {
       const auto create = [&seen, layout](const libtorch::LayerSetup& setup) {

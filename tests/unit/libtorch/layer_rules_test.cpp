@@ -51,7 +51,7 @@ v1::Layer probe(const std::string& name) {
 }
 
 LocalPipeline::Factory probing_factory(std::vector<std::string>& seen) {
-  auto registry = std::make_shared<libtorch::LayerRegistry>();
+  auto registry = std::make_shared<libtorch::LayerKinds>();
   if (!libtorch::add_builtin_layers(*registry).ok()) throw std::runtime_error("built-in layers");
   const auto create = [&seen](const libtorch::LayerSetup& setup) {
     return std::make_unique<Probe>(setup, seen);

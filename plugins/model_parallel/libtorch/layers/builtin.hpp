@@ -1,6 +1,6 @@
 #pragma once
 
-#include "libtorch/layer.hpp"
+#include "troupe/model_parallel/layer.hpp"
 
 namespace troupe::mp::libtorch {
 

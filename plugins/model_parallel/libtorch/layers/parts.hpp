@@ -8,7 +8,7 @@
 
 #include "libtorch/batch_norm.hpp"
 #include "libtorch/convolution.hpp"
-#include "libtorch/layer.hpp"
+#include "troupe/model_parallel/layer.hpp"
 
 /// What several kinds of layers are made of.
 

@@ -8,9 +8,17 @@
 #include <vector>
 
 #include <ATen/core/Tensor.h>
+#include <c10/util/Exception.h>
 
+#include "troupe/api.hpp"
 #include "troupe/model_parallel/executor.hpp"
+#include "troupe/model_parallel/random.hpp"
 #include "troupe/model_parallel/v1/model.pb.h"
+#include "troupe/result.hpp"
+
+/// How a kind of layer or loss is written: the plugin's own are, and those of libraries outside it.
+/// The one public header that needs LibTorch. All that a layer library calls is inline here,
+/// virtual, or exported by troupe_mp.
 
 namespace troupe::mp::libtorch {
 
@@ -24,17 +32,27 @@ struct ForwardContext {
   /// be the same, and nothing may be remembered. Buffers are restored
   /// by the executor.
   bool recomputing = false;
-  /// Gathers statistics until the step ends; null: running ones change at once.
+  /// Gathers statistics until the step ends; null: running ones change at once. Of the plugin's own
+  /// batch norm.
   DeferredStatistics* deferred = nullptr;
   std::uint64_t seed = 0;  ///< with the sample's index and the layer's name: the key of randomness
+
+  /// The key of the random numbers (see random.hpp) that a layer draws for one sample: a function
+  /// of (seed, step, index of the sample in the epoch, stream), not of the cut, the micro-batch or
+  /// earlier calls, so that recomputing draws the same. `row` is the sample's place in the
+  /// micro-batch. `stream` is unique in the model: the layer's name, with what is drawn where there
+  /// are several things.
+  std::uint64_t sample_key(const std::string& stream, std::uint32_t row) const {
+    return mp::sample_key(seed, stream, micro_batch.step, micro_batch.first_sample + row);
+  }
 };
 
 /// One layer: the unit of execution. It computes eagerly on LibTorch tensors; the executor cuts
 /// the graph before and after it.
 ///
-/// Thread: one. Errors: c10::Error or any std::exception, which the executor turns into an error
-/// naming the layer.
-class Layer {
+/// Thread: one. Errors: c10::Error (TORCH_CHECK) or any std::exception, which the executor turns
+/// into an error naming the layer.
+class TROUPE_API Layer {
  public:
   virtual ~Layer() = default;
 
@@ -76,34 +94,47 @@ class Layer {
 class LayerSetup {
  public:
   /// `tensors` by their full names.
-  LayerSetup(const v1::Layer& config, const std::map<std::string, at::Tensor>& tensors);
+  LayerSetup(const v1::Layer& config, const std::map<std::string, at::Tensor>& tensors)
+      : config_(config) {
+    const std::string prefix = config.name() + ".";
+    for (const auto& [name, tensor] : tensors) {
+      const bool prefixed = name.compare(0, prefix.size(), prefix) == 0;
+      tensors_.emplace(prefixed ? name.substr(prefix.size()) : name, tensor);
+    }
+  }
 
   const v1::Layer& config() const { return config_; }
 
   /// A parameter or buffer by what follows "<layer name>." in its name, or by its full name.
-  at::Tensor tensor(const std::string& suffix) const;
+  at::Tensor tensor(const std::string& suffix) const {
+    const auto found = tensors_.find(suffix);
+    TORCH_CHECK(found != tensors_.end(), "a layer of kind '", config_.kind(),
+                "' needs a parameter or buffer '", suffix, "'");
+    return found->second;
+  }
+
   bool has(const std::string& suffix) const { return tensors_.count(suffix) != 0; }
 
-  double attribute(const std::string& name, double fallback) const;
+  double attribute(const std::string& name, double fallback) const {
+    const auto found = config_.attributes().find(name);
+    return found == config_.attributes().end() ? fallback : found->second;
+  }
 
  private:
   v1::Layer config_;
   std::map<std::string, at::Tensor> tensors_;
 };
 
-/// Kinds of layers by name.
-class LayerRegistry {
+/// What kinds of layers are added to.
+class TROUPE_API LayerRegistry {
  public:
+  /// Makes a layer, in the thread that will use it. Errors as the layer's.
   using Factory = std::function<std::unique_ptr<Layer>(const LayerSetup&)>;
 
-  /// An error if the kind exists already.
-  Result<void> add(const std::string& kind, Factory factory);
+  virtual ~LayerRegistry() = default;
 
-  /// An error naming the known kinds if there is no such kind. May throw what the factory throws.
-  Result<std::unique_ptr<Layer>> create(const LayerSetup& setup) const;
-
- private:
-  std::map<std::string, Factory> factories_;
+  /// An error if the kind exists already. The factory lives as long as the process.
+  virtual Result<void> add(const std::string& kind, Factory factory) = 0;
 };
 
 }  // namespace troupe::mp::libtorch
