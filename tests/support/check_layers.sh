@@ -31,8 +31,9 @@ forbid() {
 }
 
 # The tests of the LibTorch executor, and those that train with it, may look behind it. Layers are
-# written against one public header.
+# written against one public header, also outside.
 libtorch='(^|/)libtorch/|^cmake/pch/libtorch\.hpp$|^tests/bench/|/layer\.hpp$'
+libtorch="$libtorch|^apps/examples/layer_library/"
 forbid "LibTorch outside a libtorch/ folder" \
   '#include *[<"](torch|ATen|c10)/|\b(torch|at|c10)::' . "$libtorch"
 forbid "CAF inside a core/ folder" '#include *[<"]caf/|\bcaf::' '(^|/)core/' '^tests/'

@@ -47,7 +47,7 @@ Result<void> LocalSession::spawn(const ActorAddress& address, const std::string&
   if (found == factories_.end()) return bad_input(factory, "no such factory");
   google::protobuf::Any any;
   any.PackFrom(config);
-  ActorContext context{cluster_.system(), policy(), cluster_.mailer(address.node), address, ""};
+  ActorContext context{cluster_.system(), policy(), cluster_.mailer(address.node), address, "", {}};
   TROUPE_ASSIGN(const caf::actor actor, found->second(context, any));
   cluster_.bind(address.node, address.actor, actor);
   actors_[address] = actor;

@@ -63,6 +63,7 @@ Result<Plan> plan_of(const JobSession& session, const PipelineOptions& options) 
   request.rules = {options.recompute, options.wire};
   request.optimizer = options.optimizer;
   request.batch_norm = options.batch_norm;
+  request.layer_libraries = options.layer_libraries;
   request.locate = in_options;
   TROUPE_ASSIGN(Plan plan, make_plan(request));
   // The caller gives one tensor, the inputs.

@@ -73,7 +73,10 @@ Result<caf::actor> spawn_stage(ActorContext& context, const google::protobuf::An
   v1::StageConfig stage;
   if (!config.UnpackTo(&stage))
     return internal_error("stage", "the config is no StageConfig: " + config.type_url());
-  auto executor = create_executor(stage.device(), context.plugin_directory);
+  LayerLibraries libraries;
+  libraries.names.assign(stage.layer_libraries().begin(), stage.layer_libraries().end());
+  libraries.directories = context.plugin_directories;
+  auto executor = create_executor(stage.device(), context.plugin_directory, libraries);
   if (!executor) {
     Error error = std::move(executor).error();
     error.where = "stage " + std::to_string(stage.stage()) + " (node " + context.self.node + "), " +

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "core/optimizer_config.hpp"
 #include "troupe/model_parallel/host_tensor.hpp"
 #include "troupe/model_parallel/v1/loss.pb.h"
 #include "troupe/model_parallel/v1/model.pb.h"
@@ -11,6 +12,10 @@
 /// What a loss's config says, with defaults filled in.
 
 namespace troupe::mp {
+
+/// Checks that the kind of a custom loss is one of a loss, and that numbers are not told to be
+/// ignored by index.
+Result<void> check_loss(const v1::Loss& loss, const Locate& locate);
 
 /// Kind and attributes of the layer that computes this loss.
 void set_loss_kind(const v1::Loss& loss, v1::Layer& layer);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/layer_cut.hpp"
+#include "core/layer_library_names.hpp"
 #include "core/layer_reads.hpp"
 #include "core/loss_config.hpp"
 #include "core/loss_scaler.hpp"
@@ -36,7 +37,10 @@ v1::Layer make_loss_layer(const v1::Loss& loss, const v1::Layer& last) {
 Result<std::vector<v1::Layer>> resolve_layers(const PlanRequest& request, const Locate& locate) {
   auto layers = request.layers;
   if (layers.empty()) return bad_input(locate("model"), "the model has no layers");
-  if (request.loss) layers.push_back(make_loss_layer(*request.loss, layers.back()));
+  if (request.loss) {
+    TROUPE_TRY(check_loss(*request.loss, locate));
+    layers.push_back(make_loss_layer(*request.loss, layers.back()));
+  }
 
   OutputCounts outputs;  // of the layers before
   for (std::size_t i = 0; i < layers.size(); ++i) {
@@ -178,6 +182,7 @@ v1::StageConfig base_config(const PlanRequest& request, std::uint32_t s) {
                             ? v1::BATCH_NORM_PER_MICRO_BATCH
                             : request.batch_norm);
   config.set_slow_down_seconds(stage.slow_down_seconds());
+  for (const auto& library : request.layer_libraries) config.add_layer_libraries(library);
   return config;
 }
 
@@ -277,6 +282,7 @@ Result<Plan> make_plan(const PlanRequest& request) {
   TROUPE_TRY(check_outputs(request, layers, locate));
   TROUPE_TRY(check_stages(request, locate));
   TROUPE_TRY(check_loss_scaling(request, locate));
+  TROUPE_TRY(check_layer_libraries(request.layer_libraries, locate));
   TROUPE_ASSIGN(const auto settings,
                 layer_settings(layers, request.rules, request.precision, locate));
   TROUPE_ASSIGN(std::vector<std::size_t> cuts, cut_layers(layers, request.stages, locate));

@@ -47,6 +47,7 @@ struct PlanRequest {
   std::optional<v1::Optimizer> optimizer;  ///< needed when training
   bool train = true;
   v1::BatchNormStatistics batch_norm = v1::BATCH_NORM_UNSPECIFIED;
+  std::vector<std::string> layer_libraries;
   /// Turns the path of a field ("stages[1].first_layer") into what errors name as their place;
   /// the path itself when not given.
   std::function<std::string(const std::string& path)> locate;

@@ -28,6 +28,6 @@ TROUPE_API Value absent_value();
 inline constexpr const char* loss_layer = "loss";
 
 /// Whether a kind of layer is a loss: "loss.mse".
-bool is_loss_kind(const std::string& kind);
+TROUPE_API bool is_loss_kind(const std::string& kind);
 
 }  // namespace troupe::mp

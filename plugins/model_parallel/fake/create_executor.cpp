@@ -43,11 +43,16 @@ Result<const ExecutorLibrary*> load_library(const std::string& device,
 StageExecutor::~StageExecutor() = default;
 
 Result<std::unique_ptr<StageExecutor>> create_executor(const std::string& device,
-                                                       const std::string& plugin_directory) {
+                                                       const std::string& plugin_directory,
+                                                       const LayerLibraries& libraries) {
+  const bool fake = device == "fake" || device == "fake-device";
+  if (fake && !libraries.names.empty())
+    return bad_input("device \"" + device + "\"", "has no use for layer libraries",
+                     "use a real device, or leave layer_libraries out");
   if (device == "fake") return make_fake_executor();
-  if (device == "fake-device") return make_fake_device_executor(std::make_shared<FakeDeviceUse>());
+  if (fake) return make_fake_device_executor(std::make_shared<FakeDeviceUse>());
   TROUPE_ASSIGN(const ExecutorLibrary* executors, load_library(device, plugin_directory));
-  return executors->create(device);
+  return executors->create(device, libraries);
 }
 
 }  // namespace troupe::mp

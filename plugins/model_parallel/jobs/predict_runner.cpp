@@ -44,6 +44,7 @@ Result<PredictPlan> make_predict_plan(const JobFile& file, const v1::PredictJob&
   TROUPE_ASSIGN(PlanRequest request,
                 plan_request(file, config.model(), config.stages(), config.precision()));
   request.rules.wire.assign(config.wire().begin(), config.wire().end());
+  request.layer_libraries = {config.layer_libraries().begin(), config.layer_libraries().end()};
   request.train = false;
   TROUPE_ASSIGN(predict.plan, make_plan(request));
   FeedRequest feed;

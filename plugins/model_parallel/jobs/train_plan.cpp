@@ -98,6 +98,7 @@ Result<Plan> cut_model(const JobFile& file, const v1::TrainJob& config) {
   request.schedule = config.schedule();
   request.optimizer = config.optimizer();
   request.batch_norm = config.batch_norm();
+  request.layer_libraries = {config.layer_libraries().begin(), config.layer_libraries().end()};
   request.rules.recompute.assign(config.recompute().begin(), config.recompute().end());
   request.rules.wire.assign(config.wire().begin(), config.wire().end());
   if (config.has_loss_scaling()) request.loss_scaling = config.loss_scaling();

@@ -22,7 +22,7 @@ namespace troupe {
 class JobSession;
 
 /// Grows whenever anything in the headers that plugins are compiled against changes.
-inline constexpr std::uint32_t plugin_abi_version = 2;
+inline constexpr std::uint32_t plugin_abi_version = 3;
 
 /// What an actor factory is given on the node where the actor will live.
 struct ActorContext {
@@ -31,6 +31,9 @@ struct ActorContext {
   Mailer mailer;
   ActorAddress self;             ///< where the new actor will be bound
   std::string plugin_directory;  ///< of the plugin that owns the factory: for companion libraries
+  /// All that this node loads plugins from, in the order of search: for libraries that a config
+  /// names.
+  std::vector<std::string> plugin_directories;
 };
 
 /// Creates an actor from a typed config; errors travel back to whoever asked for the actor.

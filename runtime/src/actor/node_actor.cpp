@@ -202,8 +202,12 @@ struct NodeState {
     if (has_unknown_fields(spawn.config()))
       return cluster_error(to_string(address), "a config with unknown fields",
                            "install the same version of Troupe on every machine");
-    ActorContext context{
-        self->system(), config.policy, Mailer(config.info.name(), config.endpoint), address, {}};
+    ActorContext context{self->system(),
+                         config.policy,
+                         Mailer(config.info.name(), config.endpoint),
+                         address,
+                         {},
+                         {}};
     // A factory belongs to a plugin; what it throws must not end this node.
     try {
       return config.plugins->create_actor(spawn.factory(), context, spawn.config());

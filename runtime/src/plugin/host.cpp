@@ -273,6 +273,9 @@ Result<caf::actor> PluginHost::create_actor(const std::string& factory, ActorCon
     actor = found->second;
   }
   context.plugin_directory = actor.directory;
+  context.plugin_directories.clear();
+  for (const auto& directory : impl_->directories)
+    context.plugin_directories.push_back(directory.string());
   try {
     return actor.create(context, config);
   } catch (const std::exception& exception) {

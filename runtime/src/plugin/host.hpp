@@ -39,7 +39,7 @@ class TROUPE_API PluginHost {
   std::vector<std::pair<std::string, bool>> list() const;
 
   /// Creates an actor; unknown names are errors that list the known ones. Sets
-  /// `context.plugin_directory`.
+  /// `context.plugin_directory` and `context.plugin_directories`.
   Result<caf::actor> create_actor(const std::string& factory, ActorContext& context,
                                   const google::protobuf::Any& config);
 

@@ -52,7 +52,7 @@ class MiddleStage {
       cluster_.bind(node, name, cluster_.system().spawn(record, inboxes_[name]));
     }
     ActorContext context{
-        cluster_.system(), cluster_.policy(), cluster_.mailer("a"), {"a", "stage.1"}, ""};
+        cluster_.system(), cluster_.policy(), cluster_.mailer("a"), {"a", "stage.1"}, "", {}};
     google::protobuf::Any config;
     config.PackFrom(plan(options).stages[1].config);
     stage_ = std::move(spawn_stage(context, config)).value();

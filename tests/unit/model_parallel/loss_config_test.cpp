@@ -55,6 +55,30 @@ BOOST_AUTO_TEST_CASE(each_loss_wants_its_kind_of_targets) {
   BOOST_TEST(!wants_class_indices(v1::Loss()));
 }
 
+BOOST_AUTO_TEST_CASE(a_loss_of_a_library_says_what_its_targets_are) {
+  const auto custom = [](const std::string& more) {
+    return loss_of("custom { kind: 'loss.own' " + more + " }");
+  };
+  BOOST_TEST(!wants_class_indices(custom("")));
+  BOOST_TEST(!wants_numbers(custom("")));
+  BOOST_TEST(wants_numbers(custom("targets: TARGETS_NUMBERS")));
+  BOOST_TEST(!wants_class_indices(custom("targets: TARGETS_NUMBERS")));
+  const auto indices = custom(
+      "targets: TARGETS_CLASS_INDICES ignore_index: 7 "
+      "attributes { key: 'gamma' value: 2 }");
+  BOOST_TEST(wants_class_indices(indices));
+  BOOST_TEST(!wants_numbers(indices));
+  v1::Layer layer;
+  set_loss_kind(indices, layer);
+  BOOST_TEST(layer.kind() == "loss.own");
+  BOOST_TEST(layer.attributes().at("gamma") == 2.0);
+  BOOST_TEST(layer.attributes().at("ignore_index") == 7.0);
+  const auto tokens = tensor_of<std::int64_t>(v1::DTYPE_INT64, {2, 3}, {1, 7, 2, 7, 7, 0});
+  BOOST_TEST(TargetCount(indices).in(tokens) == 3u);
+  BOOST_TEST(TargetCount(custom("")).in(tokens) == 2u);
+  BOOST_TEST(!TargetCount(custom("")).depends_on_targets());
+}
+
 BOOST_AUTO_TEST_CASE(a_cross_entropy_counts_the_targets_that_are_not_ignored) {
   const TargetCount count(loss_of("cross_entropy {}"));
   BOOST_TEST(count.depends_on_targets());

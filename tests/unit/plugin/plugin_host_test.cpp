@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(a_name_is_registered_once_and_a_plugin_as_a_whole_or_not_at
   check_error(host.load("test_duplicate"), "actor factory \"test.echo\" is registered twice");
   caf::actor_system_config config;
   caf::actor_system system(config);
-  troupe::ActorContext context{system, troupe::ExecutionPolicy::scheduled, {}, {}, {}};
+  troupe::ActorContext context{system, troupe::ExecutionPolicy::scheduled, {}, {}, {}, {}};
   const auto broken = host.create_actor("test.broken", context, part("a"));
   BOOST_REQUIRE(!broken.ok());
   BOOST_TEST(broken.error().to_string() ==
@@ -169,11 +169,12 @@ BOOST_AUTO_TEST_CASE(a_factory_creates_actors_and_its_errors_come_back) {
   BOOST_REQUIRE(host.load("test_good").ok());
   caf::actor_system_config config;
   caf::actor_system system(config);
-  troupe::ActorContext context{system, troupe::ExecutionPolicy::scheduled, {}, {}, {}};
+  troupe::ActorContext context{system, troupe::ExecutionPolicy::scheduled, {}, {}, {}, {}};
 
   auto created = host.create_actor("test.echo", context, part("a"));
   BOOST_REQUIRE(created.ok());
   BOOST_TEST(context.plugin_directory == plugin_directory("good").string());
+  BOOST_TEST(context.plugin_directories == std::vector{plugin_directory("good").string()});
   int answer = 0;
   caf::scoped_actor self(system);
   self->request(*created, std::chrono::seconds(60), 7)

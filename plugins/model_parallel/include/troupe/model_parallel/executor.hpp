@@ -154,16 +154,25 @@ class TROUPE_API StageExecutor {
   virtual void discard_all() = 0;
 };
 
+/// Libraries of layers outside the plugin (see layer_library.hpp).
+struct LayerLibraries {
+  std::vector<std::string> names;        ///< NAME.so lies in one of the directories
+  std::vector<std::string> directories;  ///< in the order of search
+};
+
 /// Creates an executor for a device name ("cpu", "cuda:0", "fake", "fake-device"); a device that
 /// does not exist is an error that lists those that do. For real devices the library
-/// `troupe_mp_libtorch.so` in `plugin_directory` is loaded on first use.
+/// `troupe_mp_libtorch.so` in `plugin_directory` is loaded on first use, and then the layer
+/// libraries; fake ones refuse any.
 TROUPE_API Result<std::unique_ptr<StageExecutor>> create_executor(
-    const std::string& device, const std::string& plugin_directory);
+    const std::string& device, const std::string& plugin_directory,
+    const LayerLibraries& libraries = {});
 
 /// Entry function of the executor library: `extern "C" troupe_mp_executors()`.
 struct ExecutorLibrary {
   std::uint32_t abi_version;  ///< plugin_abi_version
-  Result<std::unique_ptr<StageExecutor>> (*create)(const std::string& device);
+  Result<std::unique_ptr<StageExecutor>> (*create)(const std::string& device,
+                                                   const LayerLibraries& libraries);
 };
 
 }  // namespace troupe::mp

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "troupe/api.hpp"
@@ -28,6 +29,7 @@ struct PipelineOptions {
   bool allow_mixed_numerics = false;
   /// Deferred: running statistics change with `step`, by all samples forwarded since the last one.
   v1::BatchNormStatistics batch_norm = v1::BATCH_NORM_PER_MICRO_BATCH;
+  std::vector<std::string> layer_libraries;  ///< that the model needs; see TrainJob
 };
 
 /// A model spread over nodes, driven call by call: forward, the caller's own loss, backward, step.
