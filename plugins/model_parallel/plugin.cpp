@@ -4,8 +4,11 @@
 
 #include "actors/stage_actor.hpp"
 #include "core/plan.hpp"
+#include "jobs/generate_runner.hpp"
 #include "jobs/predict_runner.hpp"
 #include "jobs/train_runner.hpp"
+#include "troupe/model_parallel/v1/generate_job.pb.h"
+#include "troupe/model_parallel/v1/train_job.pb.h"
 
 namespace troupe::mp {
 namespace {
@@ -14,6 +17,7 @@ Result<void> register_all(Registry& registry) {
   TROUPE_TRY(registry.add_actor(stage_factory, spawn_stage));
   TROUPE_TRY(registry.add_job(*v1::TrainJob::descriptor(), make_train_runner));
   TROUPE_TRY(registry.add_job(*v1::PredictJob::descriptor(), make_predict_runner));
+  TROUPE_TRY(registry.add_job(*v1::GenerateJob::descriptor(), make_generate_runner));
   return {};
 }
 

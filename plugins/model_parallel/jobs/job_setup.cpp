@@ -78,6 +78,18 @@ Result<void> check_micro_batch_size(const JobFile& file, std::uint32_t batch_siz
                    "make it smaller, or the batch larger");
 }
 
+Result<void> check_output_name(const JobFile& file, const std::string& output) {
+  const std::filesystem::path path = output;
+  if (path.has_parent_path() || output == "." || output == "..")
+    return bad_input(file.locate("output"), "output is a file name inside the output directory",
+                     "choose the directory with --out");
+  for (const auto* taken : {"run.json", "events.jsonl"})
+    if (output == taken)
+      return bad_input(file.locate("output"), output + " is the name of a file of every run",
+                       "choose another name");
+  return {};
+}
+
 Result<FeedConfig> open_feed(const JobFile& file, const FeedRequest& request) {
   DataOptions options;
   options.seed = request.seed;

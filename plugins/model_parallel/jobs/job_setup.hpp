@@ -40,6 +40,10 @@ v1::DType dtype_of(v1::Precision precision);
 Result<void> check_micro_batch_size(const JobFile& file, std::uint32_t batch_size,
                                     std::uint32_t micro_batch_size);
 
+/// Checks that the field `output` is a plain file name, and not that of a file which every run
+/// writes.
+Result<void> check_output_name(const JobFile& file, const std::string& output);
+
 /// Opens a data set as a feed; `batches` is how many the job takes, 0 for those of one epoch, which
 /// an endless data set does not have.
 struct FeedRequest {

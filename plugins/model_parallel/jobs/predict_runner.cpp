@@ -24,22 +24,9 @@ struct PredictPlan {
   std::optional<TensorMap> weights;
 };
 
-/// A plain file name, and not that of a file which every run writes.
-Result<void> check_output(const JobFile& file, const std::string& output) {
-  const std::filesystem::path path = output;
-  if (path.has_parent_path() || output == "." || output == "..")
-    return bad_input(file.locate("output"), "output is a file name inside the output directory",
-                     "choose the directory with --out");
-  for (const auto* taken : {"run.json", "events.jsonl"})
-    if (output == taken)
-      return bad_input(file.locate("output"), output + " is the name of a file of every run",
-                       "choose another name");
-  return {};
-}
-
 Result<PredictPlan> make_predict_plan(const JobFile& file, const v1::PredictJob& config) {
   TROUPE_TRY(check_micro_batch_size(file, config.batch_size(), config.micro_batch_size()));
-  TROUPE_TRY(check_output(file, config.output()));
+  TROUPE_TRY(check_output_name(file, config.output()));
   PredictPlan predict;
   TROUPE_ASSIGN(PlanRequest request,
                 plan_request(file, config.model(), config.stages(), config.precision()));

@@ -13,7 +13,7 @@ Result<void> add_simple_layers(LayerRegistry& registry);
 /// conv2d, batch_norm2d, max_pool2d, adaptive_avg_pool2d.
 Result<void> add_image_layers(LayerRegistry& registry);
 
-/// embedding, position_embedding, layer_norm.
+/// embedding, position_embedding, last_position, layer_norm.
 Result<void> add_token_layers(LayerRegistry& registry);
 
 /// dropout, drop_path.

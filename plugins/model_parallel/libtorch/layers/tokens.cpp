@@ -61,6 +61,17 @@ class LayerNormLayer final : public Layer {
   LayerNorm norm_;
 };
 
+/// The last position of each sample, as a sequence of one.
+class LastPosition final : public Layer {
+ public:
+  std::vector<at::Tensor> forward(const std::vector<at::Tensor>& inputs,
+                                  const ForwardContext& context) override {
+    const at::Tensor& x = only(inputs);
+    TORCH_CHECK(x.dim() >= 2 && x.size(1) > 0, "a value of shape ", x.sizes(), " has no positions");
+    return {x.slice(1, x.size(1) - 1)};
+  }
+};
+
 }  // namespace
 
 Result<void> add_token_layers(LayerRegistry& registry) {
@@ -69,6 +80,8 @@ Result<void> add_token_layers(LayerRegistry& registry) {
   TROUPE_TRY(registry.add("position_embedding", [](const LayerSetup& setup) {
     return std::make_unique<PositionEmbedding>(setup);
   }));
+  TROUPE_TRY(registry.add("last_position",
+                          [](const LayerSetup&) { return std::make_unique<LastPosition>(); }));
   return registry.add("layer_norm", [](const LayerSetup& setup) {
     return std::make_unique<LayerNormLayer>(setup);
   });
