@@ -100,6 +100,7 @@ class CifarRecords {
   }
 
   std::uint64_t size() const { return records_.size(); }
+  int classes() const { return format_.classes; }
   std::uint8_t label(std::uint64_t number) const { return records_[number][format_.label_offset]; }
   const std::uint8_t* pixels(std::uint64_t number) const {
     return records_[number] + format_.label_bytes;
@@ -145,6 +146,7 @@ class CifarSource final : public DataSource {
 
   std::uint64_t samples() const override { return order_.samples(); }
   std::vector<std::string> fields() const override { return fields_of(options_); }
+  DataBounds bounds() const override { return {{}, records_.classes()}; }
 
   Result<Batch> batch(std::uint64_t epoch, std::uint64_t index, std::uint32_t batch_size) override {
     TROUPE_ASSIGN(const auto numbers, order_.batch(epoch, index, batch_size));

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/data_bounds.hpp"
 #include "data/skipped_files.hpp"
 #include "troupe/model_parallel/host_tensor.hpp"
 #include "troupe/model_parallel/v1/data.pb.h"
@@ -35,6 +36,9 @@ class DataSource {
   /// Batch `index` of `epoch`; the last one of an epoch may be smaller.
   virtual Result<Batch> batch(std::uint64_t epoch, std::uint64_t index,
                               std::uint32_t batch_size) = 0;
+
+  /// Whether a model has room for this data can be told before the first batch.
+  virtual DataBounds bounds() const { return {}; }
 
   /// What was left out because it could not be read; nothing for a data set that leaves nothing
   /// out. It grows while batches are built and may be read by another thread meanwhile.

@@ -73,6 +73,9 @@ class ImageFolderSource final : public DataSource {
 
   std::uint64_t samples() const override { return order_.samples(); }
   std::vector<std::string> fields() const override { return fields_of(options_); }
+  DataBounds bounds() const override {
+    return {{}, static_cast<std::int64_t>(listing_.classes().size())};
+  }
   std::shared_ptr<const SkippedFiles> skipped() const override { return skipped_; }
 
   Result<Batch> batch(std::uint64_t epoch, std::uint64_t index, std::uint32_t batch_size) override {

@@ -1,5 +1,6 @@
 #include "data/image_source.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
@@ -43,6 +44,11 @@ class ImageSource final : public DataSource {
 
   std::uint64_t samples() const override { return order_.samples(); }
   std::vector<std::string> fields() const override { return fields_of(options_); }
+  DataBounds bounds() const override {
+    if (labels_.dtype != v1::DTYPE_UINT8 || labels_.data.empty()) return {};
+    const auto* labels = labels_.as<std::uint8_t>();
+    return {{}, *std::max_element(labels, labels + labels_.data.size()) + 1};
+  }
 
   Result<Batch> batch(std::uint64_t epoch, std::uint64_t index, std::uint32_t batch_size) override {
     TROUPE_ASSIGN(const auto numbers, order_.batch(epoch, index, batch_size));

@@ -25,6 +25,10 @@ class SyntheticSource final : public DataSource {
 
   std::uint64_t samples() const override { return config_.samples(); }
   std::vector<std::string> fields() const override { return fields_of(options_); }
+  DataBounds bounds() const override {
+    if (config_.targets_case() != v1::SyntheticData::kClasses) return {};
+    return {{}, std::int64_t{config_.classes()}};
+  }
 
   Result<Batch> batch(std::uint64_t epoch, std::uint64_t index, std::uint32_t batch_size) override {
     const bool endless = samples() == 0;

@@ -51,12 +51,19 @@ class TensorSource final : public DataSource {
   SampleOrder order_;
 };
 
-/// Integers (as int64) for cross-entropy, floating targets for the other losses.
-Result<v1::DType> target_type(v1::DType stored, const DataOptions& options,
+/// Integers (as int64), or probabilities of each class, for cross-entropy; floating targets for the
+/// other losses.
+Result<v1::DType> target_type(const HostTensor& targets, const DataOptions& options,
                               const std::string& where) {
-  if (wants_class_indices(options.loss) && !is_integer(stored))
-    return bad_input(where, to_string(stored) + " targets, cross-entropy needs class indices",
-                     "store int64, or use the loss mse");
+  const v1::DType stored = targets.dtype;
+  const bool probabilities =
+      options.loss.has_cross_entropy() && is_floating(stored) && targets.shape.size() == 2;
+  if (wants_class_indices(options.loss) && !is_integer(stored) && !probabilities)
+    return bad_input(where,
+                     to_string(stored) + " targets of shape " + to_string(targets.shape) + ", " +
+                         describe(options.loss) +
+                         " needs class indices",
+                     "store int64, or for cross-entropy probabilities [samples, classes]");
   if (wants_numbers(options.loss) && !is_floating(stored))
     return bad_input(where,
                      to_string(stored) + " targets, " + describe(options.loss) + " needs floats",
@@ -124,8 +131,8 @@ Result<std::unique_ptr<DataSource>> open_tensors(const v1::Data& data, const Dat
     const std::string name = or_default(config.targets(), "targets");
     Field& targets = fields["targets"];
     TROUPE_ASSIGN(targets.tensor, rows_of_samples(file, name, samples, config.path()));
-    TROUPE_ASSIGN(targets.dtype, target_type(targets.tensor.dtype, options,
-                                             config.path() + ": tensor '" + name + "'"));
+    TROUPE_ASSIGN(targets.dtype,
+                  target_type(targets.tensor, options, config.path() + ": tensor '" + name + "'"));
   }
   TROUPE_TRY(add_named_fields(file, config, samples, options, fields));
   SampleOrder order(static_cast<std::uint64_t>(samples), data.shuffle(), options.seed);

@@ -65,11 +65,17 @@ class TokenWindows {
 
 class TextSource final : public DataSource {
  public:
-  TextSource(TokenWindows windows, SampleOrder order, const DataOptions& options)
-      : windows_(std::move(windows)), order_(std::move(order)), options_(options) {}
+  TextSource(TokenWindows windows, std::int64_t vocabulary, SampleOrder order,
+             const DataOptions& options)
+      : windows_(std::move(windows)),
+        vocabulary_(vocabulary),
+        order_(std::move(order)),
+        options_(options) {}
 
   std::uint64_t samples() const override { return order_.samples(); }
   std::vector<std::string> fields() const override { return fields_of(options_); }
+
+  DataBounds bounds() const override { return {vocabulary_, vocabulary_}; }
 
   Result<Batch> batch(std::uint64_t epoch, std::uint64_t index, std::uint32_t batch_size) override {
     TROUPE_ASSIGN(const auto numbers, order_.batch(epoch, index, batch_size));
@@ -97,6 +103,7 @@ class TextSource final : public DataSource {
   }
 
   TokenWindows windows_;
+  std::int64_t vocabulary_;
   SampleOrder order_;
   DataOptions options_;
 };
@@ -130,8 +137,8 @@ Result<std::unique_ptr<DataSource>> open_text(const v1::Data& data, const DataOp
                          std::to_string(std::uint64_t{config.sequence_length()} + 1) + " tokens",
                      "make it shorter, or the text longer");
   SampleOrder order(windows.size(), data.shuffle(), options.seed);
-  return std::unique_ptr<DataSource>(
-      std::make_unique<TextSource>(std::move(windows), std::move(order), options));
+  return std::unique_ptr<DataSource>(std::make_unique<TextSource>(
+      std::move(windows), tokenizer->vocabulary(), std::move(order), options));
 }
 
 }  // namespace troupe::mp

@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/data_fit.hpp"
 #include "core/model_catalog.hpp"
 #include "core/state_split.hpp"
 #include "core/weight_names.hpp"
@@ -117,9 +118,11 @@ Result<FeedConfig> open_feed(const JobFile& file, const FeedRequest& request) {
   return feed;
 }
 
-Result<void> check_feed(const JobFile& file, const Plan& plan, const FeedConfig& feed) {
-  return check_fields(plan, feed.source->fields(),
-                      [&](const std::string& path) { return file.locate(path); });
+Result<void> check_feed(const JobFile& file, const Plan& plan, const FeedConfig& feed,
+                        const std::string& path) {
+  const Locate locate = [&](const std::string& field) { return file.locate(field); };
+  TROUPE_TRY(check_fields(plan, feed.source->fields(), locate));
+  return check_data_fits(plan, feed.source->bounds(), path, locate);
 }
 
 Result<TensorMap> read_weights(const Plan& plan, const std::filesystem::path& path) {

@@ -59,8 +59,10 @@ struct FeedRequest {
 };
 Result<FeedConfig> open_feed(const JobFile& file, const FeedRequest& request);
 
-/// Checks that the data has every field that the model reads.
-Result<void> check_feed(const JobFile& file, const Plan& plan, const FeedConfig& feed);
+/// Checks that the data has every field that the model reads, and the model room for its tokens and
+/// classes. `path` is the field of the data.
+Result<void> check_feed(const JobFile& file, const Plan& plan, const FeedConfig& feed,
+                        const std::string& path);
 
 /// Reads all tensors of a safetensors file, under the plan's names (see to_plan_names), and checks
 /// that they are exactly those of the plan.

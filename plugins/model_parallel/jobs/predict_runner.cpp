@@ -43,7 +43,7 @@ Result<PredictPlan> make_predict_plan(const JobFile& file, const v1::PredictJob&
   feed.batch_size = config.batch_size();
   feed.micro_batch_size = config.micro_batch_size();
   TROUPE_ASSIGN(predict.feed, open_feed(file, feed));
-  TROUPE_TRY(check_feed(file, predict.plan, predict.feed));
+  TROUPE_TRY(check_feed(file, predict.plan, predict.feed, "data"));
   if (!config.init_from().empty()) {
     TROUPE_ASSIGN(predict.weights, read_weights(predict.plan, config.init_from()));
   }

@@ -113,13 +113,13 @@ Result<TrainPlan> make_train_plan(const JobFile& file, const v1::TrainJob& confi
   TrainPlan train;
   TROUPE_ASSIGN(train.plan, cut_model(file, config));
   TROUPE_ASSIGN(train.training, open_training(file, config));
-  TROUPE_TRY(check_feed(file, train.plan, train.training));
+  TROUPE_TRY(check_feed(file, train.plan, train.training, "data"));
   TROUPE_ASSIGN(train.steps, settle_length(file, config, train.training.plan));
   train.batches_in_step = batches_in_step(config);
   TROUPE_ASSIGN(train.micro_batches, micro_batches_in_step(file, config));
   if (config.has_evaluation()) {
     TROUPE_ASSIGN(train.evaluation, open_evaluation(file, config));
-    TROUPE_TRY(check_feed(file, train.plan, *train.evaluation));
+    TROUPE_TRY(check_feed(file, train.plan, *train.evaluation, "evaluation.data"));
   }
   if (!config.init_from().empty()) {
     TROUPE_ASSIGN(train.weights, read_weights(train.plan, config.init_from()));

@@ -204,6 +204,7 @@ BOOST_AUTO_TEST_CASE(tensor_files_are_checked_against_the_loss_and_each_other) {
   tensors["none"] = make<float>(mp::v1::DTYPE_FLOAT32, {0, 2}, {});
   tensors["three"] = make<std::int64_t>(mp::v1::DTYPE_INT64, {3}, {1, 2, 3});
   tensors["two"] = make<std::int64_t>(mp::v1::DTYPE_INT64, {2}, {1, 2});
+  tensors["shares"] = make<float>(mp::v1::DTYPE_FLOAT32, {2, 2}, {1, 0, 0.5, 0.5});
   BOOST_REQUIRE(mp::write_safetensors(path, tensors).ok());
   const auto text = [&](const std::string& inputs, const std::string& targets) {
     return "tensors { path: '" + path + "' inputs: '" + inputs + "' targets: '" + targets + "' }";
@@ -215,6 +216,7 @@ BOOST_AUTO_TEST_CASE(tensor_files_are_checked_against_the_loss_and_each_other) {
   expect_error(text("none", "two"), ce, path, "holds no samples");
   expect_error(text("inputs", "three"), ce, path, "must be equal");
   expect_error(text("inputs", "inputs"), ce, path, "class indices");
+  BOOST_TEST(try_open(text("inputs", "shares"), ce).ok());
   expect_error(text("inputs", "two"), options_for(Loss::mse), path, "needs floats");
   expect_error("tensors { path: '/nonexistent' }", ce, "/nonexistent", "cannot open");
   BOOST_TEST(try_open(text("inputs", "absent"), options_for(Loss::none)).ok());

@@ -106,8 +106,10 @@ class CrossEntropy final : public LossLayer {
         ignore_index_(static_cast<std::int64_t>(setup.attribute("ignore_index", -100))) {}
 
   std::uint64_t count_correct(const std::vector<at::Tensor>& inputs) const override {
-    if (inputs[1].is_floating_point()) return 0;
-    const at::Tensor hits = inputs[0].argmax(-1).eq(inputs[1]) & inputs[1].ne(ignore_index_);
+    const at::Tensor found = inputs[0].argmax(-1);
+    const at::Tensor hits = inputs[1].is_floating_point()
+                                ? found.eq(inputs[1].argmax(-1))
+                                : found.eq(inputs[1]) & inputs[1].ne(ignore_index_);
     return static_cast<std::uint64_t>(hits.sum().item<std::int64_t>());
   }
 
