@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,10 @@ class DataSource {
 
   /// Whether a model has room for this data can be told before the first batch.
   virtual DataBounds bounds() const { return {}; }
+
+  /// How often each class index is a target in an epoch; nothing where targets are no class indices
+  /// or looking at all of them would take a pass over the data.
+  virtual std::optional<std::vector<std::uint64_t>> target_counts() const { return std::nullopt; }
 
   /// What was left out because it could not be read; nothing for a data set that leaves nothing
   /// out. It grows while batches are built and may be read by another thread meanwhile.

@@ -45,6 +45,17 @@ class TokenWindows {
     runs_.push_back(std::move(run));
   }
 
+  /// How often each token is a target.
+  std::vector<std::uint64_t> target_counts(std::int64_t vocabulary) const {
+    std::vector<std::uint64_t> counts(static_cast<std::size_t>(vocabulary));
+    std::vector<std::int64_t> targets(length_);
+    for (std::uint64_t window = 0; window < windows_; ++window) {
+      copy(window, 1, targets.data());
+      for (const std::int64_t token : targets) ++counts[static_cast<std::size_t>(token)];
+    }
+    return counts;
+  }
+
   std::uint64_t size() const { return windows_; }
   std::uint64_t length() const { return length_; }
 
@@ -76,6 +87,10 @@ class TextSource final : public DataSource {
   std::vector<std::string> fields() const override { return fields_of(options_); }
 
   DataBounds bounds() const override { return {vocabulary_, vocabulary_}; }
+
+  std::optional<std::vector<std::uint64_t>> target_counts() const override {
+    return windows_.target_counts(vocabulary_);
+  }
 
   Result<Batch> batch(std::uint64_t epoch, std::uint64_t index, std::uint32_t batch_size) override {
     TROUPE_ASSIGN(const auto numbers, order_.batch(epoch, index, batch_size));

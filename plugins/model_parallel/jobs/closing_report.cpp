@@ -51,6 +51,7 @@ std::string result_json(const Plan& plan, const TrainingResult& result) {
     json.add("evaluation_loss", result.evaluation->totals.loss)
         .add("evaluation_samples", result.evaluation->totals.samples)
         .add("evaluation_counted", result.evaluation->totals.counted);
+  if (result.frequency_loss) json.add("frequency_loss", *result.frequency_loss);
   if (result.skipped_files != 0) json.add("skipped_files", result.skipped_files);
   return json.add("weights", result.weights).add_json("stages", "[" + stages + "]").text();
 }
@@ -82,6 +83,9 @@ void print_closing_report(Console& console, const Plan& plan, const TrainingResu
                              result.skipped_steps));
   if (result.evaluation)
     console.line(describe_evaluation(result.evaluation->totals, result.classifies));
+  if (result.frequency_loss)
+    console.line(fmt::format("a model that knows only how frequent each token is: loss {:.6g}",
+                             *result.frequency_loss));
   for (const auto& times : result.stages.by_stage()) console.line(stage_line(plan, times));
   if (!result.weights.empty()) console.line("weights in " + result.weights);
   console.line("wall time " + format_duration(result.wall_seconds));

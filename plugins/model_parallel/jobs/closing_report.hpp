@@ -20,6 +20,8 @@ struct TrainingResult {
   Throughput throughput;    ///< of the training steps
   double wall_seconds = 0;  ///< everything, start to end
   std::optional<EvaluationOutcome> evaluation;
+  /// Of a model that knows the tokens' frequencies alone, on the same data; see frequency_loss.
+  std::optional<double> frequency_loss;
   std::uint64_t skipped_files = 0;  ///< that the data sets left out
   bool classifies = false;  ///< the loss is one of class indices, so that there is an accuracy
   StageTotals stages;

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "core/frequency_loss.hpp"
 #include "core/optimizer_config.hpp"
 #include "core/step_batches.hpp"
 
@@ -69,6 +70,19 @@ Result<FeedConfig> open_evaluation(const JobFile& file, const v1::TrainJob& conf
   return open_feed(file, request);
 }
 
+Result<double> frequency_loss_of(const JobFile& file, const TrainPlan& train) {
+  const auto training = train.training.source->target_counts();
+  const auto held_out = train.evaluation->source->target_counts();
+  if (!training || !held_out)
+    return bad_input(file.locate("evaluation.compare_with_frequencies"),
+                     "this data does not count its targets", "leave it out; only text does");
+  if (training->size() != held_out->size())
+    return bad_input(file.locate("evaluation.compare_with_frequencies"),
+                     "training and evaluation have different numbers of tokens",
+                     "use one tokenizer for both");
+  return frequency_loss(*training, *held_out);
+}
+
 Result<std::vector<LearningRate>> plan_learning_rates(const JobFile& file,
                                                       const v1::TrainJob& config,
                                                       const FeedPlan& feed, std::uint64_t steps) {
@@ -120,6 +134,9 @@ Result<TrainPlan> make_train_plan(const JobFile& file, const v1::TrainJob& confi
   if (config.has_evaluation()) {
     TROUPE_ASSIGN(train.evaluation, open_evaluation(file, config));
     TROUPE_TRY(check_feed(file, train.plan, *train.evaluation, "evaluation.data"));
+    if (config.evaluation().compare_with_frequencies()) {
+      TROUPE_ASSIGN(train.frequency_loss, frequency_loss_of(file, train));
+    }
   }
   if (!config.init_from().empty()) {
     TROUPE_ASSIGN(train.weights, read_weights(train.plan, config.init_from()));

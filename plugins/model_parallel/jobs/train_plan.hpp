@@ -18,7 +18,8 @@ struct TrainPlan {
   Plan plan;
   FeedConfig training;
   std::optional<FeedConfig> evaluation;
-  std::optional<TensorMap> weights;  ///< to start from
+  std::optional<double> frequency_loss;  ///< on the evaluation's data, where the job asks for it
+  std::optional<TensorMap> weights;      ///< to start from
   std::uint64_t steps = 0;
   std::uint64_t batches_in_step = 1;
   std::vector<LearningRate> learning_rates;  ///< by group of parameters

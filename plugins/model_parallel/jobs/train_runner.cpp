@@ -32,6 +32,7 @@ class Training {
       : session_(session), config_(config), train_(std::move(train)) {
     result_.stages = StageTotals(train_.plan.stages.size());
     result_.classifies = wants_class_indices(config_.loss());
+    result_.frequency_loss = train_.frequency_loss;
   }
 
   Result<void> run() {

@@ -41,6 +41,26 @@ Rows all_inputs(const std::string& text) {
 
 BOOST_AUTO_TEST_SUITE(text_data_sets)
 
+BOOST_AUTO_TEST_CASE(text_counts_how_often_each_token_is_a_target) {
+  const TemporaryDirectory files;
+  const auto path = files.path() / "text";
+  std::ofstream(path) << "abcabbx";
+  const auto counts_of = [&](const std::string& more) {
+    auto counts = open(text_data({path}, more), cross_entropy)->target_counts();
+    BOOST_REQUIRE(counts.has_value());
+    BOOST_TEST(counts->size() == 256u);
+    return std::vector<std::uint64_t>{counts->at('a'), counts->at('b'), counts->at('c'),
+                                      counts->at('x')};
+  };
+  // Windows "abc" to "bca" and "abb" to "bbx".
+  BOOST_TEST(counts_of("sequence_length: 3") == (std::vector<std::uint64_t>{1, 3, 1, 1}),
+             boost::test_tools::per_element());
+  BOOST_TEST(counts_of("sequence_length: 6") == (std::vector<std::uint64_t>{1, 3, 1, 1}),
+             boost::test_tools::per_element());
+  BOOST_TEST(counts_of("sequence_length: 2 stride: 1") == (std::vector<std::uint64_t>{2, 5, 2, 1}),
+             boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(targets_are_the_inputs_shifted_by_one) {
   const TemporaryDirectory directory;
   const auto file = directory.write("t", std::string("abcdefghij\xFF", 11));
