@@ -61,8 +61,7 @@ Result<v1::DType> target_type(const HostTensor& targets, const DataOptions& opti
   if (wants_class_indices(options.loss) && !is_integer(stored) && !probabilities)
     return bad_input(where,
                      to_string(stored) + " targets of shape " + to_string(targets.shape) + ", " +
-                         describe(options.loss) +
-                         " needs class indices",
+                         describe(options.loss) + " needs class indices",
                      "store int64, or for cross-entropy probabilities [samples, classes]");
   if (wants_numbers(options.loss) && !is_floating(stored))
     return bad_input(where,
