@@ -159,6 +159,25 @@ BOOST_AUTO_TEST_CASE(targets_of_another_kind_than_the_loss_wants) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(data_that_the_model_has_no_room_for) {
+  JobText job = good_job();
+  job.data = "data { synthetic { shape: [3, 2, 2] classes: 11 } }";
+  Refused(job).expect_at_position({"the data has 11 classes", "\"linear1\" tells 10 apart"});
+  job.data =
+      "data { text { paths: \"/usr/share/common-licenses/GPL-2\" tokenizer { bytes {} } "
+      "sequence_length: 8 } }";
+  job.model = "gpt2 { vocab_size: 50 context: 8 layers: 1 heads: 1 width: 4 }";
+  job.stages[1].first_layer = "lm_head";
+  Refused(job).expect_at_position({"the data has 256 tokens", "vectors for 50"});
+}
+
+BOOST_AUTO_TEST_CASE(frequencies_of_what_is_no_text) {
+  JobText job = good_job();
+  job.data = "data { synthetic { shape: [3, 2, 2] classes: 10 samples: 20 } }";
+  job.more = "evaluation { " + job.data + " compare_with_frequencies: true }";
+  Refused(job).expect_at_position({"this data does not count its targets", "only text does"});
+}
+
 BOOST_AUTO_TEST_CASE(accumulation_and_batch_norm_that_do_not_exist) {
   JobText job = good_job();
   job.more = "accumulate_batches: 2000000";
