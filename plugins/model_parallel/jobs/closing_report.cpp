@@ -74,10 +74,10 @@ std::string describe_evaluation(const LossTotals& totals, bool classifies) {
 
 void print_closing_report(Console& console, const Plan& plan, const TrainingResult& result) {
   const auto& rate = result.throughput;
-  console.line(fmt::format("trained {} steps in {} ({:.3f} s a step, {:.1f} images/s), loss {:.6g}",
-                           result.steps, format_duration(rate.seconds()),
-                           rate.seconds() / static_cast<double>(result.steps), rate.mean_rate(),
-                           result.last_loss));
+  console.line(fmt::format(
+      "trained {} steps in {} ({:.3f} s a step, {:.1f} samples/s), loss {:.6g}", result.steps,
+      format_duration(rate.seconds()), rate.seconds() / static_cast<double>(result.steps),
+      rate.mean_rate(), result.last_loss));
   if (result.skipped_steps != 0)
     console.line(fmt::format("{} of these steps changed nothing: gradients overflowed",
                              result.skipped_steps));

@@ -115,7 +115,7 @@ class Training {
     const auto& rate = result_.throughput;
     session_.console().progress(
         static_cast<double>(step.step) / static_cast<double>(train_.steps),
-        fmt::format("step {}/{}  loss {:.4f}  {:.0f} images/s  {} left", step.step, train_.steps,
+        fmt::format("step {}/{}  loss {:.4f}  {:.0f} samples/s  {} left", step.step, train_.steps,
                     step.totals.loss, rate.recent_rate(), format_duration(rate.seconds_for(left))));
   }
 
