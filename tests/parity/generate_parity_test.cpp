@@ -1,9 +1,8 @@
 // Texts that `troupe run` generates, over one to three stages, against plain PyTorch.
 #include <sstream>
 
-#include <nlohmann/json.hpp>
-
 #include "integration/cluster.hpp"
+#include "integration/job_result.hpp"
 #include "parity/python.hpp"
 
 namespace troupe::test {
@@ -93,25 +92,22 @@ BOOST_AUTO_TEST_CASE(a_prompt_may_stand_in_a_file_and_the_result_is_an_object) {
   const TemporaryDirectory files;
   const std::string file = files.write("prompt.txt", prompt);
   Cluster cluster;
-  Process run = cluster.run(
+  const auto result = result_of(cluster.run(
       cluster.files().write(
           "job.textproto",
           job_text("file: \"" + file + "\" temperature: 0 tokens: " + count + " output: \"text\"")),
-      {"--json"});
-  const auto line = run.read_line();
-  BOOST_REQUIRE_MESSAGE(line, run.error_output());
-  const auto result = nlohmann::json::parse(*line);
-  BOOST_TEST(run.wait().value_or(-1) == 0, run.error_output());
+      {"--json"}));
   BOOST_TEST(result.at("prompt_tokens") == prompt.size());
   BOOST_TEST(result.at("tokens") == 20);
   BOOST_TEST(read_text(cluster.out() + "/text") == reference().texts()[0]);
 }
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_continued_is_refused_at_its_field) {
-  const auto refused = [](const std::string& more, const std::vector<std::string>& parts) {
+  const auto refused = [](const std::string& more, const std::vector<std::string>& parts,
+                          const std::vector<std::string>& arguments = {}) {
     Cluster cluster;
     const auto file = cluster.files().write("job.textproto", job_text(more));
-    const auto outcome = outcome_of(cluster.run(file));
+    const auto outcome = outcome_of(cluster.run(file, arguments));
     BOOST_TEST(outcome.code == 2, outcome.error);
     BOOST_TEST(outcome.error.rfind(file + ":", 0) == 0u, outcome.error);
     for (const auto& part : parts)
@@ -124,6 +120,8 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_continued_is_refused_at_its_field) {
   refused("text: \"a\" tokens: 3 context: 13", {"a context of 13 tokens", "12 positions"});
   refused("text: \"a\" tokens: 3 temperature: -1", {"temperature"});
   refused("text: \"a\" tokens: 3 output: \"run.json\"", {"run.json"});
+  refused("text: \"a\" tokens: 3", {"98 tokens", "\"transformer.wte\"", "vectors for 97"},
+          {"--set", "plugin.model.gpt2.vocab_size=97"});
 }
 
 }  // namespace troupe::test

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "integration/cluster.hpp"
+#include "integration/job_result.hpp"
 #include "parity/parity_case.hpp"
 #include "parity/python.hpp"
 
@@ -140,12 +141,8 @@ void expect_refused(const std::vector<std::string>& overrides,
 
 BOOST_AUTO_TEST_CASE(a_layer_and_a_loss_from_outside_train_as_in_pytorch) {
   const Cluster cluster;
-  Process training = run(cluster, (example / "job.textproto").string(), on_reference_data());
-  const auto line = training.read_line();
-  BOOST_REQUIRE_MESSAGE(line, training.error_output());
-  BOOST_TEST(training.wait().value_or(-1) == 0, training.error_output());
-
-  const Json result = Json::parse(*line);
+  const Json result =
+      result_of(run(cluster, (example / "job.textproto").string(), on_reference_data()));
   BOOST_TEST(relative_error({result.at("evaluation_loss")}, {reference().number(2)}) <= 1e-9);
   BOOST_TEST(result.at("accuracy") == reference().number(3));
   BOOST_TEST(result.at("evaluation_counted") == 4);

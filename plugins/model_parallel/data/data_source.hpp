@@ -38,7 +38,8 @@ class DataSource {
   virtual Result<Batch> batch(std::uint64_t epoch, std::uint64_t index,
                               std::uint32_t batch_size) = 0;
 
-  /// Whether a model has room for this data can be told before the first batch.
+  /// How large the numbers of this data may be: whether a model has room for them can then be told
+  /// before the first batch.
   virtual DataBounds bounds() const { return {}; }
 
   /// How often each class index is a target in an epoch; nothing where targets are no class indices

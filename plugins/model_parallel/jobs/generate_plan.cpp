@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "core/data_fit.hpp"
 #include "data/read_file.hpp"
 
 namespace troupe::mp {
@@ -52,42 +53,25 @@ Result<std::uint32_t> settle_context(const JobFile& file, const v1::GenerateJob&
   return context;
 }
 
-/// Before the first layer would look in vain for the vector of a token.
-Result<void> check_vocabulary(const JobFile& file, const std::vector<v1::Layer>& layers,
-                              const std::vector<std::int64_t>& prompt) {
-  const auto& first = layers.front();
-  if (first.kind() != "embedding" || first.parameters_size() != 1) return {};
-  const std::int64_t rows = first.parameters(0).shape(0);
-  const auto unknown =
-      std::find_if(prompt.begin(), prompt.end(), [&](std::int64_t token) { return token >= rows; });
-  if (unknown == prompt.end()) return {};
-  return bad_input(file.locate("tokenizer"),
-                   "the prompt has token " + std::to_string(*unknown) + ", but the model has " +
-                       std::to_string(rows) + " tokens",
-                   "use the tokenizer of the model's training");
-}
-
 }  // namespace
 
 Result<GeneratePlan> make_generate_plan(const JobFile& file, const v1::GenerateJob& config) {
   TROUPE_TRY(check_output_name(file, config.output()));
   GeneratePlan generate;
-  TROUPE_ASSIGN(PlanRequest request,
-                plan_request(file, config.model(), config.stages(), config.precision()));
-  request.rules.wire.assign(config.wire().begin(), config.wire().end());
-  request.layer_libraries = {config.layer_libraries().begin(), config.layer_libraries().end()};
+  TROUPE_ASSIGN(PlanRequest request, plan_request(file, config));
   request.train = false;
   TROUPE_ASSIGN(generate.tokenizer, open_tokenizer(config.tokenizer(), file.locate("tokenizer")));
   TROUPE_ASSIGN(generate.prompt, prompt_tokens(file, config, *generate.tokenizer));
   TROUPE_ASSIGN(generate.context, settle_context(file, config, request.layers));
-  TROUPE_TRY(check_vocabulary(file, request.layers, generate.prompt));
   v1::Layer last;
   last.set_name(last_position);
   last.set_kind(last_position);
   request.layers.push_back(std::move(last));
   TROUPE_ASSIGN(generate.plan, make_plan(request));
-  TROUPE_TRY(check_fields(generate.plan, {"inputs"},
-                          [&](const std::string& path) { return file.locate(path); }));
+  const Locate locate = [&](const std::string& path) { return file.locate(path); };
+  TROUPE_TRY(check_fields(generate.plan, {"inputs"}, locate));
+  const auto highest = std::max_element(generate.prompt.begin(), generate.prompt.end());
+  TROUPE_TRY(check_data_fits(generate.plan, {*highest + 1, {}}, "tokenizer", locate));
   TROUPE_ASSIGN(generate.weights, read_weights(generate.plan, config.init_from()));
   return generate;
 }

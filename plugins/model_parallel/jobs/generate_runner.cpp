@@ -155,11 +155,7 @@ class GenerateRunner : public JobRunner {
 
 Result<std::unique_ptr<JobRunner>> make_generate_runner(
     const runtime::v1::Job& job, std::shared_ptr<const ConfigSource> source) {
-  v1::GenerateJob config;
-  if (!job.plugin().UnpackTo(&config))
-    return bad_input(job.name(), "the plugin message is no GenerateJob");
-  return std::unique_ptr<JobRunner>(
-      std::make_unique<GenerateRunner>(JobFile{job, std::move(source)}, std::move(config)));
+  return make_runner<GenerateRunner, v1::GenerateJob>(job, std::move(source));
 }
 
 }  // namespace troupe::mp

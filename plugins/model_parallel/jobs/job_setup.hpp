@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <google/protobuf/repeated_field.h>
@@ -15,7 +16,7 @@
 #include "troupe/plugin.hpp"
 #include "troupe/result.hpp"
 
-/// What training and prediction jobs have in common before they run.
+/// What the jobs of this plugin have in common before they run.
 
 namespace troupe::mp {
 
@@ -28,10 +29,32 @@ struct JobFile {
   std::string locate(const std::string& path) const;
 };
 
-/// The request with what both kinds of job say alike: model, stages, nodes, precision.
+/// The request with these fields and the job's nodes.
 Result<PlanRequest> plan_request(const JobFile& file, const v1::Model& model,
                                  const google::protobuf::RepeatedPtrField<v1::Stage>& stages,
                                  v1::Precision precision);
+
+/// The request with what all kinds of job say alike: model, stages, nodes, precision, wire types
+/// and layer libraries.
+template <class Config>
+Result<PlanRequest> plan_request(const JobFile& file, const Config& config) {
+  TROUPE_ASSIGN(PlanRequest request,
+                plan_request(file, config.model(), config.stages(), config.precision()));
+  request.rules.wire.assign(config.wire().begin(), config.wire().end());
+  request.layer_libraries.assign(config.layer_libraries().begin(), config.layer_libraries().end());
+  return request;
+}
+
+/// A runner of this kind for a job whose plugin's message is a Config.
+template <class Runner, class Config>
+Result<std::unique_ptr<JobRunner>> make_runner(const runtime::v1::Job& job,
+                                               std::shared_ptr<const ConfigSource> source) {
+  Config config;
+  if (!job.plugin().UnpackTo(&config))
+    return bad_input(job.name(), "the plugin message is no " + Config::descriptor()->name());
+  return std::unique_ptr<JobRunner>(
+      std::make_unique<Runner>(JobFile{job, std::move(source)}, std::move(config)));
+}
 
 /// Element type of a precision.
 v1::DType dtype_of(v1::Precision precision);

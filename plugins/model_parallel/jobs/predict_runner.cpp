@@ -28,10 +28,7 @@ Result<PredictPlan> make_predict_plan(const JobFile& file, const v1::PredictJob&
   TROUPE_TRY(check_micro_batch_size(file, config.batch_size(), config.micro_batch_size()));
   TROUPE_TRY(check_output_name(file, config.output()));
   PredictPlan predict;
-  TROUPE_ASSIGN(PlanRequest request,
-                plan_request(file, config.model(), config.stages(), config.precision()));
-  request.rules.wire.assign(config.wire().begin(), config.wire().end());
-  request.layer_libraries = {config.layer_libraries().begin(), config.layer_libraries().end()};
+  TROUPE_ASSIGN(PlanRequest request, plan_request(file, config));
   request.train = false;
   TROUPE_ASSIGN(predict.plan, make_plan(request));
   FeedRequest feed;
@@ -109,11 +106,7 @@ class PredictRunner : public JobRunner {
 
 Result<std::unique_ptr<JobRunner>> make_predict_runner(const runtime::v1::Job& job,
                                                        std::shared_ptr<const ConfigSource> source) {
-  v1::PredictJob config;
-  if (!job.plugin().UnpackTo(&config))
-    return bad_input(job.name(), "the plugin message is no PredictJob");
-  return std::unique_ptr<JobRunner>(
-      std::make_unique<PredictRunner>(JobFile{job, std::move(source)}, std::move(config)));
+  return make_runner<PredictRunner, v1::PredictJob>(job, std::move(source));
 }
 
 }  // namespace troupe::mp

@@ -106,15 +106,12 @@ Result<std::uint32_t> micro_batches_in_step(const JobFile& file, const v1::Train
 }
 
 Result<Plan> cut_model(const JobFile& file, const v1::TrainJob& config) {
-  TROUPE_ASSIGN(PlanRequest request,
-                plan_request(file, config.model(), config.stages(), config.precision()));
+  TROUPE_ASSIGN(PlanRequest request, plan_request(file, config));
   request.loss = config.loss();
   request.schedule = config.schedule();
   request.optimizer = config.optimizer();
   request.batch_norm = config.batch_norm();
-  request.layer_libraries = {config.layer_libraries().begin(), config.layer_libraries().end()};
   request.rules.recompute.assign(config.recompute().begin(), config.recompute().end());
-  request.rules.wire.assign(config.wire().begin(), config.wire().end());
   if (config.has_loss_scaling()) request.loss_scaling = config.loss_scaling();
   return make_plan(request);
 }

@@ -200,11 +200,7 @@ class TrainRunner : public JobRunner {
 
 Result<std::unique_ptr<JobRunner>> make_train_runner(const runtime::v1::Job& job,
                                                      std::shared_ptr<const ConfigSource> source) {
-  v1::TrainJob config;
-  if (!job.plugin().UnpackTo(&config))
-    return bad_input(job.name(), "the plugin message is no TrainJob");
-  return std::unique_ptr<JobRunner>(
-      std::make_unique<TrainRunner>(JobFile{job, std::move(source)}, std::move(config)));
+  return make_runner<TrainRunner, v1::TrainJob>(job, std::move(source));
 }
 
 }  // namespace troupe::mp

@@ -14,6 +14,13 @@
 #include "troupe/log.hpp"
 
 namespace troupe {
+
+/// An actor that a plugin of this directory registered.
+struct RegisteredActor {
+  ActorFactory create;
+  std::string directory;
+};
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -80,11 +87,6 @@ std::string without_url_prefix(const std::string& type) {
   const auto slash = type.rfind('/');
   return slash == std::string::npos ? type : type.substr(slash + 1);
 }
-
-struct RegisteredActor {
-  ActorFactory create;
-  std::string directory;
-};
 
 /// What a plugin registers, kept apart until its entry function has succeeded: a plugin is
 /// registered as a whole or not at all.

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "integration/cluster.hpp"
+#include "integration/job_result.hpp"
 #include "job_text.hpp"
 
 namespace troupe::test {
@@ -45,10 +46,7 @@ struct LinkStatus {
 };
 
 nlohmann::json status_of(const std::string& address) {
-  Process status = start_troupe({"status", "--json", address});
-  const auto line = status.read_line();
-  BOOST_REQUIRE_MESSAGE(line, status.error_output());
-  return nlohmann::json::parse(*line);
+  return result_of(start_troupe({"status", "--json", address}));
 }
 
 std::vector<LinkStatus> links_of_worker(const std::string& launcher) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "integration/cluster.hpp"
+#include "integration/job_result.hpp"
 #include "job_text.hpp"
 
 namespace troupe::test {
@@ -131,14 +132,6 @@ Process run_small(const Cluster& cluster, const StandInData& data, const std::st
   auto arguments = set(overrides);
   arguments.emplace_back("--json");
   return cluster.run(configs + name + ".textproto", arguments);
-}
-
-/// The object that the job printed at its end.
-nlohmann::json result_of(Process run) {
-  std::string last;
-  while (auto line = run.read_line()) last = std::move(*line);
-  BOOST_REQUIRE_MESSAGE(run.wait().value_or(-1) == 0, run.error_output());
-  return nlohmann::json::parse(last);
 }
 
 }  // namespace

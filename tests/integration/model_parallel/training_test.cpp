@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "integration/cluster.hpp"
+#include "integration/job_result.hpp"
 #include "job_text.hpp"
 #include "tensor_file.hpp"
 
@@ -21,12 +22,8 @@ struct Run {
   explicit Run(const JobText& job, const std::vector<std::string>& more = {}) {
     std::vector<std::string> arguments{"--json"};
     arguments.insert(arguments.end(), more.begin(), more.end());
-    Process process =
-        cluster.run(cluster.files().write("job.textproto", job.text()), std::move(arguments));
-    const auto line = process.read_line(std::chrono::minutes(5));
-    BOOST_REQUIRE_MESSAGE(line, process.error_output());
-    result = Json::parse(*line);
-    BOOST_TEST(process.wait().value_or(-1) == 0, process.error_output());
+    result = result_of(
+        cluster.run(cluster.files().write("job.textproto", job.text()), std::move(arguments)));
   }
 
   std::string file(const std::string& name) const { return cluster.out() + "/" + name; }

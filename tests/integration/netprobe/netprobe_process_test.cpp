@@ -4,6 +4,7 @@
 #include <set>
 
 #include "integration/cluster.hpp"
+#include "integration/job_result.hpp"
 
 namespace troupe::test {
 namespace {
@@ -63,14 +64,10 @@ BOOST_AUTO_TEST_CASE(launchers_started_by_hand_as_json) {
   std::string first, second;
   Process one = cluster.start_launcher("one", first);
   Process two = cluster.start_launcher("two", second);
-  Process run =
+  const Json result = result_of(
       cluster.run(job_file, with({"--json", "--set", "nodes[0].address=" + first, "--set",
-                                  "nodes[1].address=" + second, "--set", "nodes[2].name=c"}));
-  const auto line = run.read_line();
-  BOOST_REQUIRE_MESSAGE(line, run.error_output());
-  BOOST_TEST(run.wait().value_or(-1) == 0, run.error_output());
-  expect_links(Json::parse(*line),
-               {{"a", "b"}, {"a", "c"}, {"b", "a"}, {"b", "c"}, {"c", "a"}, {"c", "b"}});
+                                  "nodes[1].address=" + second, "--set", "nodes[2].name=c"})));
+  expect_links(result, {{"a", "b"}, {"a", "c"}, {"b", "a"}, {"b", "c"}, {"c", "a"}, {"c", "b"}});
 }
 
 BOOST_AUTO_TEST_SUITE_END()

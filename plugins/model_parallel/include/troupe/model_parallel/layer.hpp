@@ -17,8 +17,8 @@
 #include "troupe/result.hpp"
 
 /// How a kind of layer or loss is written: the plugin's own are, and those of libraries outside it.
-/// The one public header that needs LibTorch. All that a layer library calls is inline here,
-/// virtual, or exported by troupe_mp.
+/// The one public header, with layer_library.hpp, that needs LibTorch. All that a layer library
+/// calls is inline here, virtual, or exported by troupe_mp.
 
 namespace troupe::mp::libtorch {
 
@@ -29,8 +29,7 @@ struct ForwardContext {
   bool training = false;  ///< batch statistics are taken and running ones follow them
   MicroBatch micro_batch;
   /// The backward runs this forward again, to have the activations it did not keep: results must
-  /// be the same, and nothing may be remembered. Buffers are restored
-  /// by the executor.
+  /// be the same, and nothing may be remembered. Buffers are restored by the executor.
   bool recomputing = false;
   /// Gathers statistics until the step ends; null: running ones change at once. Of the plugin's own
   /// batch norm.
