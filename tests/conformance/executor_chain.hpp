@@ -43,7 +43,7 @@ struct ChainOptions {
   std::uint64_t seed = 11;
   v1::Precision precision = v1::PRECISION_FLOAT64;
   bool tied = false;  ///< the model with tied weights
-  LayerRules rules;
+  LayerRules rules = {};
 };
 
 /// A small model, in layer order: "a" (linear, 6 to 5), "b" (tanh), "c" (linear, 5 to 4),

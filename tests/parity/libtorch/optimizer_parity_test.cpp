@@ -89,9 +89,11 @@ BOOST_AUTO_TEST_CASE(weights_agree_with_pytorch_over_20_steps) {
   for (const auto& [name, text] : optimizers) {
     BOOST_TEST_CONTEXT(name) {
       std::vector<libtorch::StateEntry> parameters;
-      for (const char* parameter : {"a.weight", "a.bias", "b.weight"})
-        parameters.push_back(
-            {parameter, reference.tensor("initial/" + std::string(parameter)).clone(), {}});
+      for (const char* parameter : {"a.weight", "a.bias", "b.weight"}) {
+        auto& entry = parameters.emplace_back();
+        entry.name = parameter;
+        entry.tensor = reference.tensor("initial/" + entry.name).clone();
+      }
       const auto config = parse<v1::Optimizer>(text);
       const auto rates = must(learning_rates(config, RunLength(), as_it_is));
       std::vector<double> lr;
